@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from callboard.schemas.clean import clean
+from callboard.schemas.dialects import DIALECTS
+from callboard.tools.front_end import FrontEndTool, front_end_tools
 from callboard.tools.schema_arguments import SchemaArguments
 from scripts import assets
 from tests.conftest import without
@@ -31,20 +33,31 @@ RECURSIVE = """(() => {
 })()"""
 
 
-@pytest.fixture(scope="module")
-def made() -> dict[str, dict[str, Any]]:
-    """The schemas as the page sends them."""
+def run_in_node(source: str) -> Any:
+    """Run a script, and return what it writes as JSON."""
     try:
         node = assets.prepared_node()
     except assets.BuildError as error:
         without("Node", Unavailable(str(error)))
-    source = "import * as z from 'zod'; import { parametersOf } from './src/tools/tool-schema.ts';"
-    entries = ", ".join(f"{name}: parametersOf('t', {schema})" for name, schema in {**SCHEMAS, "r": RECURSIVE}.items())
-    source += f"console.log(JSON.stringify({{ {entries} }}));"
     command = [node, "--input-type=module-typescript", "-e", source]
-    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, dict[str, Any]]:
+    """The schemas as the page sends them."""
+    source = "import * as z from 'zod'; import { parametersOf } from './src/tools/tool-schema.ts';"
+    entries = ", ".join(f"{name}: parametersOf('t', {schema})" for name, schema in {**SCHEMAS, "r": RECURSIVE}.items())
+    return run_in_node(f"{source} console.log(JSON.stringify({{ {entries} }}));")
+
+
+@pytest.fixture(scope="module")
+def shipped() -> list[dict[str, Any]]:
+    """The definitions of the tools that ship with the page, as it sends them."""
+    source = "import { pageToolDefinitions } from './src/page-tools/index.ts';"
+    return run_in_node(f"{source} console.log(JSON.stringify(pageToolDefinitions()));")
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -58,3 +71,12 @@ def test_w2_server_validates_with_a_recursive_schema_of_a_browser_tool(made: dic
     arguments = SchemaArguments(made["r"], lax=False)
     tree = {"t": {"n": "a", "kids": [{"n": "b", "kids": []}]}}
     assert arguments.parse("t", json.dumps(tree).encode()) == tree
+
+
+def test_w2_server_accepts_the_tools_that_ship_with_the_page_as_they_are(shipped: list[dict[str, Any]]) -> None:
+    tools = front_end_tools([FrontEndTool(**each) for each in shipped])
+    assert len(tools) == 5
+    for tool, each in zip(tools, shipped, strict=True):
+        assert tool.input_schema == each["parameters"]
+        for dialect in DIALECTS:
+            tool.schema(dialect)

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clock, duration, LONG, short, title } from "./format.ts";
+import { clock, duration, jsonStart, LONG, short, timeOf, title } from "./format.ts";
 
 test("names are words", () => {
   assert.deepEqual(["url", "utc_offset", "urls_of_ids"].map(title), ["URL", "UTC offset", "Urls of ids"]);
@@ -18,6 +18,30 @@ test("durations are short", () => {
 });
 
 test("a value fits on one line", () => {
-  assert.deepEqual([null, "", ["a", 1], { a: 1 }, "text"].map(short), ["—", "—", "a, 1", '{"a":1}', "text"]);
+  assert.deepEqual([null, "", [], ["a", 1], { a: 1 }, "text"].map(short), ["—", "—", "—", "a, 1", '{"a":1}', "text"]);
   assert.equal(short("x".repeat(1000)).length, LONG + 1);
+});
+
+test("the start of a value's JSON is its JSON, and a large value costs no more", () => {
+  for (const value of [{ a: [1, "b", null, { c: true }], d: undefined, e: {} }, [], [[]], "text", 5, null, [undefined]])
+    assert.equal(jsonStart(value), JSON.stringify(value));
+  let reads = 0;
+  const list = new Proxy(Array.from({ length: 300_000 }).fill({ n: 1 }), {
+    get: (target, name) => (reads++, Reflect.get(target, name)),
+  });
+  const large = { text: "x".repeat(500), list };
+  assert.ok(
+    JSON.stringify({ text: large.text, list: Array.from({ length: 1000 }).fill({ n: 1 }) }).startsWith(
+      jsonStart(large, 1000),
+    ),
+  );
+  short(list);
+  assert.ok(reads < 2_000, `${reads} reads`);
+});
+
+test("a time has its date unless it is today", () => {
+  const now = new Date(2026, 4, 5, 12);
+  const earlier = new Date(2026, 4, 5, 9, 30).toISOString();
+  assert.equal(timeOf(earlier, now), new Date(earlier).toLocaleTimeString());
+  assert.equal(timeOf("2026-01-01T00:00:00Z", now), new Date("2026-01-01T00:00:00Z").toLocaleString());
 });

@@ -35,14 +35,52 @@ export function clock(seconds: number): string {
 /** A value on one line. */
 export function short(value: unknown): string {
   if (value === null || value === undefined || value === "") return texts.none;
-  const isList = Array.isArray(value) && value.every((each) => typeof each !== "object");
-  const plain = isList ? value.join(", ") : value;
-  const text = typeof plain === "string" ? plain : JSON.stringify(plain);
+  if (Array.isArray(value) && value.length === 0) return texts.none;
+  const isList = Array.isArray(value) && value.slice(0, LONG).every((each) => typeof each !== "object");
+  const plain = isList ? value.slice(0, LONG).join(", ") + (value.length > LONG ? "…" : "") : value;
+  const text = typeof plain === "string" ? plain : jsonStart(plain);
   return text.length > LONG ? `${text.slice(0, LONG)}…` : text;
+}
+
+/** The JSON of a value, or its first characters: about `most` of a longer one. A large value costs no more than these. */
+export function jsonStart(value: unknown, most = LONG + 1): string {
+  let made = "";
+  const add = (each: unknown): boolean => {
+    if (typeof each !== "object" || each === null) {
+      const isLong = typeof each === "string" && each.length > most;
+      made += JSON.stringify(isLong ? each.slice(0, most) : each) ?? "null";
+    } else if (Array.isArray(each)) {
+      made += "[";
+      for (let place = 0; place < each.length; place++) {
+        if (place > 0) made += ",";
+        if (!add(each[place])) return false;
+      }
+      made += "]";
+    } else {
+      made += "{";
+      let separator = "";
+      for (const [name, inner] of Object.entries(each)) {
+        if (inner === undefined) continue;
+        made += `${separator}${JSON.stringify(name)}:`;
+        separator = ",";
+        if (!add(inner)) return false;
+      }
+      made += "}";
+    }
+    return made.length <= most;
+  };
+  add(value);
+  return made;
 }
 
 /** An absolute time in the reader's language. */
 export const localTime = (at: string): string => new Date(at).toLocaleString();
+
+/** The time of a day in the reader's language, with the date unless it is today. */
+export function timeOf(at: string, now = new Date()): string {
+  const moment = new Date(at);
+  return moment.toDateString() === now.toDateString() ? moment.toLocaleTimeString() : moment.toLocaleString();
+}
 
 /** How long ago a moment was, in the reader's language. */
 export function ago(at: string, now = Date.now()): string {
@@ -55,5 +93,5 @@ export function ago(at: string, now = Date.now()): string {
   ];
   for (const [unit, length] of units)
     if (Math.abs(seconds) >= length) return format.format(Math.round(seconds / length), unit);
-  return format.format(0, "minute");
+  return format.format(0, "second");
 }

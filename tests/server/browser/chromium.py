@@ -17,12 +17,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from tests.installation import installation
 from tests.servers import Unavailable
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-DEADLINE = 20.0
-"""Seconds after which a wait of a test fails."""
-INSTALLED_WITHIN = 300.0
+DEADLINE = 90.0
+"""Seconds after which a wait of a test fails: it ends a test that hangs, and is long enough for a busy machine."""
+INSTALLED_WITHIN = 900.0
 """Seconds that the installation may take."""
 
 FLAGS = (
@@ -53,7 +54,9 @@ def chromium() -> str:
     if named := os.environ.get("CHROMIUM"):
         return named
     if (found := _find_on_path()) is None:
-        _install()
+        with installation("chromium"):  # two processes of one run may need it at once
+            if _find_on_path() is None:
+                _install()
         found = _find_on_path()
     if found is None:
         raise Unavailable("there is no chromium on the path, and CHROMIUM does not name one")
@@ -69,10 +72,15 @@ def _install() -> None:
     if apt is None or os.geteuid() != 0:
         return
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    waiting = [f"-oDPkg::Lock::Timeout={INSTALLED_WITHIN:.0f}", "-oAcquire::Retries=3"]  # for another apt-get
     for command in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(
-                [apt, "--quiet", *command], env=environment, capture_output=True, timeout=INSTALLED_WITHIN, check=False
+                [apt, "--quiet", *waiting, *command],
+                env=environment,
+                capture_output=True,
+                timeout=INSTALLED_WITHIN,
+                check=False,
             )
 
 
@@ -131,7 +139,7 @@ class Browser:
 
 
 @contextmanager
-def browsing() -> Generator[Browser]:
+def browsing(*flags: str) -> Generator[Browser]:
     """Start a browser with an empty profile, which is deleted afterwards. Raises `Unavailable`."""
     program = chromium()
     with tempfile.TemporaryDirectory(prefix="callboard-chromium-", ignore_cleanup_errors=True) as home:
@@ -141,7 +149,7 @@ def browsing() -> Generator[Browser]:
             with open(os.path.join(home, "stderr"), "wb") as log:
                 process = os.posix_spawn(
                     program,
-                    [program, *FLAGS, f"--user-data-dir={home}/profile", "about:blank"],
+                    [program, *FLAGS, *flags, f"--user-data-dir={home}/profile", "about:blank"],
                     {**os.environ, "HOME": home},
                     file_actions=[
                         (os.POSIX_SPAWN_DUP2, child_in, 3),  # the descriptors that Chromium expects

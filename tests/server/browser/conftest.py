@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from callboard.testing.providers import OpenAIChatDouble
 from tests.conftest import without
+from tests.server.browser import card_tools
 from tests.server.browser.chromium import Browser, browsing
+from tests.server.browser.gated_server import GatedServer, gated_server
 from tests.server.browser.process import Serving
 from tests.server.browser.tab import Tab
 from tests.servers import Unavailable
@@ -33,9 +36,10 @@ def offline(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Gener
 class ScriptedServer:
     """A server whose model responds as the test scripts it."""
 
-    def __init__(self, url: str, model: OpenAIChatDouble) -> None:
+    def __init__(self, url: str, model: OpenAIChatDouble, process: Serving) -> None:
         self.url = url
         self.model = model
+        self.process = process
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +48,25 @@ def scripted(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Gene
     with OpenAIChatDouble() as model:
         environment = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1"}
         with Serving(folder, "--model", "openai-chat:gpt-4.1", **environment) as made:
-            yield ScriptedServer(made.start(), model)
+            yield ScriptedServer(made.start(), model, made)
+
+
+@pytest.fixture(scope="session")
+def carded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Generator[ScriptedServer]:
+    """Start a scripted server with the tools of `card_tools`."""
+    folder = tmp_path_factory.mktemp("page") / "cards"
+    with OpenAIChatDouble() as model:
+        environment = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1"}
+        with Serving(folder, "--model", "openai-chat:gpt-4.1", "--tools", "card_tools:registry", **environment) as made:
+            (folder / "card_tools.py").write_text(Path(card_tools.__file__).read_text())
+            yield ScriptedServer(made.start(), model, made)
+
+
+@pytest.fixture(scope="session")
+def gated(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Generator[GatedServer]:
+    """Start a server behind a proxy, whose model and tools stop where a test holds them."""
+    with gated_server(tmp_path_factory.mktemp("page") / "gated") as made:
+        yield made
 
 
 @pytest.fixture

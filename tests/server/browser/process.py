@@ -1,4 +1,4 @@
-"""`callboard serve` as a process that can be stopped, killed and started again at the same address."""
+"""A server process that can be stopped, killed and started again at the same address."""
 
 import os
 import re
@@ -12,12 +12,16 @@ from tests.server.browser.chromium import DEADLINE
 
 
 class Serving:
-    """A server with its own store, until the end of the `with`. A restart keeps its address."""
+    """A server with its own store, until the end of the `with`. A restart keeps its address.
 
-    def __init__(self, folder: Path, *options: str, port: str = "0", **environment: str) -> None:
+    It is `callboard serve`, or a script that takes `--port`.
+    """
+
+    def __init__(self, folder: Path, *options: str, port: str = "0", script: str = "", **environment: str) -> None:
         folder.mkdir()
         self._folder = folder
-        self._options = options
+        self._options = options if script else ("--grace", "1", *options)
+        self._script = script
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
         self._environment = {**inherited, "PYTHONUNBUFFERED": "1", **environment}
         self._process: forked.Forked | subprocess.Popen[bytes] | None = None
@@ -34,16 +38,15 @@ class Serving:
     def start(self) -> str:
         """Start the server, and wait until it listens. Returns its address."""
         reading, writing = os.pipe()
-        self._process = self._start_process(
-            "serve", "--port", self._port, "--grace", "1", *self._options, stdout=writing
-        )
+        command = () if self._script else ("serve",)
+        self._process = self._start_process(*command, "--port", self._port, *self._options, stdout=writing)
         os.close(writing)
         self._output = os.fdopen(reading)
         for line in self._output:
             if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
                 self.url, self._port = found[0], found[1]
                 return self.url
-        raise AssertionError(f"callboard serve ended: {(self._folder / 'stderr').read_text()}")
+        raise AssertionError(f"the server ended: {(self._folder / 'stderr').read_text()}")
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """Stop or kill the server, and wait for its end."""
@@ -77,4 +80,5 @@ class Serving:
                 stderr=log.fileno(),
                 cwd=self._folder,
                 env=self._environment,
+                script=self._script or None,
             )

@@ -15,7 +15,9 @@ KEYS = {
 CONTROL, SHIFT = 2, 8
 
 _HELPERS = """
-  const within = (root) => [root, ...[...root.querySelectorAll("callboard-app, callboard-chat, callboard-sidebar")]
+  const hosts = ["app", "chat", "sidebar", "inbox-view", "board-view", "catalogue-view", "operations-view",
+    "api-explorer-view"].map((name) => `callboard-${name}`).join();
+  const within = (root) => [root, ...[...root.querySelectorAll(hosts)]
     .flatMap((host) => (host.shadowRoot ? within(host.shadowRoot) : []))];
   const $$ = (selector) => within(document).flatMap((root) => [...root.querySelectorAll(selector)]);
   const $ = (selector) => $$(selector)[0] ?? null;
@@ -29,10 +31,10 @@ _HELPERS = """
   const seen = (element) => Boolean(element?.checkVisibility({ visibilityProperty: true }));
   const last = (selector) => $$(selector).at(-1);
 """
-_TIMELINE = """$$("#timeline > li").map((each) => {
-  const card = each.querySelector(".card");
-  if (card) return [card.querySelector("strong").textContent, card.dataset.status];
-  return [each.classList[0], each.querySelector(".text").textContent];
+_TIMELINE = """$$("#timeline > li").flatMap((each) => {
+  const cards = [...each.querySelectorAll(".card")];
+  if (cards.length > 0) return cards.map((card) => [card.dataset.tool, card.dataset.status]);
+  return [[each.classList[0], each.querySelector(".text").textContent]];
 })"""
 _PLACE = """(() => {
   const found = (() => { return %s; })();
@@ -141,7 +143,10 @@ class Tab:
         return found
 
     def timeline(self) -> list[list[str]]:
-        """Return the items on the page in order: messages with their roles, and tools with their statuses."""
+        """Return the items on the page in order: messages with their roles, and tools with their statuses.
+
+        The calls of a folded group are included.
+        """
         return self.see(_TIMELINE)
 
     def until_model_said(self, *parts: str) -> str:
@@ -154,7 +159,7 @@ class Tab:
 
     def until_status(self, tool: str, status: str) -> None:
         """Wait until the newest call of a tool has a status."""
-        self.until(f"$$('.card').findLast((card) => card.querySelector('strong').textContent === {json.dumps(tool)})"
+        self.until(f"$$('.card').findLast((card) => card.dataset.tool === {json.dumps(tool)})"
                    f"?.dataset.status === {json.dumps(status)}")  # fmt: skip
 
     # Actions

@@ -40,7 +40,7 @@ def test_h2_page_reconnects_without_lost_or_repeated_items(
         tab.see("seen($('#reconnect')) && $('#reconnect').click()")  # instead of waiting
         tab.until_model_said("'All about tea' is ready")
         shown = tab.timeline()
-        report = "$$('.card').findLast((card) => card.querySelector('strong').textContent === 'build_report')"
+        report = "$$('.card').findLast((card) => card.dataset.tool === 'build_report')"
         card = tab.see(f"{report}.innerText")
         assert tab.see(f"[...{report}.querySelectorAll('.partials li')].length") == 2, "no partial result is repeated"
         assert "attempt 2 of" in card

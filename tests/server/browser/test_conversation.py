@@ -171,6 +171,7 @@ def is_message(item: list[str]) -> bool:
     return item[0] in ("user", "model")
 
 
+@pytest.mark.slow
 def test_h1_earlier_messages_are_loaded_in_order_and_their_calls_are_shown_once(offline: str, tab: Tab) -> None:
     tab.open(offline)
     tab.say("pay 25 EUR to Ada for lunch")

@@ -1,6 +1,7 @@
 """`<callboard-chat>` in a page of another origin, with one script tag and under a strict policy."""
 
 import http.server
+import runpy
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -10,32 +11,13 @@ from tests.server.browser.chromium import Browser
 from tests.server.browser.process import Serving
 from tests.server.browser.tab import Tab
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "embedded-chat"
-TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css"}
+EXAMPLE = Path(__file__).parents[3] / "examples" / "embedded-chat" / "shop.py"
 
 
 @contextmanager
 def shop(server: str) -> Generator[http.server.ThreadingHTTPServer]:
     """Serve the example as a page of another origin, whose policy allows scripts and requests of one server only."""
-    policy = f"default-src 'none'; script-src {server}; connect-src {server}; style-src 'self'; img-src 'self'"
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path = EXAMPLE / (self.path.strip("/") or "index.html")
-            found = path.suffix in TYPES and path.exists()
-            text = path.read_text() if found else ""
-            text = text.replace('src="/chat.js"', f'src="{server}/chat.js"')
-            text = text.replace("    <callboard-chat>\n", f'    <callboard-chat server="{server}">\n')
-            self.send_response(200 if found else 204)
-            self.send_header("content-type", TYPES.get(path.suffix, "text/plain"))
-            self.send_header("content-security-policy", policy)
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
+    with runpy.run_path(str(EXAMPLE))["shop"](server) as made:
         threading.Thread(target=made.serve_forever, daemon=True).start()
         yield made
         made.shutdown()

@@ -45,7 +45,7 @@ CORPUS = (
 )
 ELEMENTS = "script, img, svg, iframe, style, base, meta, object, embed, callboard-chat, form, b"
 MARKUP = f"$$('#timeline :is({ELEMENTS})').length"
-LINKS = "$$('#timeline a[href]:not([href=\"#\"])').map((each) => [each.protocol, each.rel, each.target])"
+LINKS = "$$('#timeline a[href]:not([href=\"#\"], .copy-link)').map((each) => [each.protocol, each.rel, each.target])"
 
 
 def test_w1_markdown_is_formatted_and_code_is_highlighted(scripted: ScriptedServer, tab: Tab) -> None:

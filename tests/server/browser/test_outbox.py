@@ -39,7 +39,7 @@ def test_h6_message_over_a_stalled_connection_is_shown_at_once_and_sent_once(
         tab.until_model_said("1 + 1 = 2.")
         tab.until("!$('#outbox > li')")
         assert inputs(tab) == [SUM, "and what is 1 + 1"], "in their order"
-        assert tab.see(STORED) == []
+        tab.until(f"{STORED}.length === 0")
 
 
 def test_h6_unsent_message_survives_a_reload(offline: str, tab: Tab) -> None:
@@ -57,7 +57,7 @@ def test_h6_unsent_message_survives_a_reload(offline: str, tab: Tab) -> None:
     tab.until_model_said("20 + 3 = 23.")
     tab.until("!$('#outbox > li')")
     assert inputs(tab) == [SUM]
-    assert tab.see(STORED) == []
+    tab.until(f"{STORED}.length === 0")
 
 
 def test_h6_message_whose_response_was_lost_is_repeated_and_accepted_once(offline: str, tab: Tab) -> None:
@@ -117,7 +117,7 @@ def test_h6_refused_message_can_be_removed(offline: str, tab: Tab) -> None:
     tab.release()
     tab.push("Remove")
     tab.until("!$('#outbox > li') && seen($('#welcome'))")
-    assert tab.see(STORED) == []
+    tab.until(f"{STORED}.length === 0")
     tab.network.clear()
 
 

@@ -46,8 +46,14 @@ def post(tab: Tab, path: str, body: dict[str, Any]) -> None:
     tab.see(f"fetch({json.dumps(path)}, {json.dumps(options)}).then(() => null)")
 
 
-def test_h1_approval_survives_a_reload(offline: str, tab: Tab) -> None:
-    ask(tab, offline)
+def test_h1_approval_survives_a_reload(browser: Browser, tab: Tab, tmp_path: Path) -> None:
+    with Serving(tmp_path / "served") as server:  # the title counts the requests of all conversations
+        approve_after_a_reload(tab, server.start())
+        tab.goto("about:blank")  # before the server ends
+
+
+def approve_after_a_reload(tab: Tab, url: str) -> None:
+    ask(tab, url)
     assert tab.see("document.title") == "(1) Callboard"
     tab.reload()
     tab.connected()

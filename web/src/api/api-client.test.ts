@@ -45,3 +45,55 @@ test("an error response is thrown", async () => {
     (error) => error instanceof Problem && error.code === "session_not_found",
   );
 });
+
+test("a response that denies access is reported to the token's store", async () => {
+  serve(() => Response.json({ code: "unauthenticated" }, { status: 401 }));
+  const tokens = new TokenStore();
+  tokens.give("old");
+  await assert.rejects(new ApiClient("", tokens).get("/api/tools"), Problem);
+  assert.equal(tokens.isDenied, true);
+});
+
+test("after a refusal, one request tries the next token, and those that wait fail with it", async () => {
+  let status = 401;
+  const requests = serve(() => Response.json({}, { status }));
+  const tokens = new TokenStore();
+  const api = new ApiClient("http://board", tokens);
+  const askTwice = () => Promise.allSettled([api.get("/api/tools"), api.get("/api/sessions")]);
+  await assert.rejects(api.get("/api/tools"), Problem);
+
+  tokens.set("wrong");
+  const refused = await askTwice();
+  assert.deepEqual(
+    refused.map((each) => each.status),
+    ["rejected", "rejected"],
+  );
+  assert.equal(requests.length, 2, "the second request with the wrong token is not sent");
+
+  tokens.set("right");
+  status = 200;
+  const accepted = await askTwice();
+  assert.deepEqual(
+    accepted.map((each) => each.status),
+    ["fulfilled", "fulfilled"],
+  );
+  assert.equal(requests.length, 4);
+});
+
+test("a request that fails without a response leaves the next token to the next request", async () => {
+  serve(() => Response.json({}, { status: 401 }));
+  const tokens = new TokenStore();
+  const api = new ApiClient("http://board", tokens);
+  await assert.rejects(api.get("/api/tools"), Problem);
+  tokens.set("right");
+  let attempts = 0;
+  serve(() => {
+    if (++attempts === 1) throw new TypeError("the network is down");
+    return Response.json({});
+  });
+  const found = await Promise.allSettled([api.get("/api/tools"), api.get("/api/sessions")]);
+  assert.deepEqual(
+    found.map((each) => each.status),
+    ["rejected", "fulfilled"],
+  );
+});

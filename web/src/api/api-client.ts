@@ -1,5 +1,5 @@
 import { Problem } from "./problem.ts";
-import { TokenStore } from "./token-store.ts";
+import { pageToken, TokenStore } from "./token-store.ts";
 
 export type Query = Readonly<Record<string, string | number>>;
 
@@ -9,7 +9,10 @@ export interface WriteOptions {
   readonly key?: string;
   /** Milliseconds until the response. */
   readonly timeout?: number;
+  readonly signal?: AbortSignal;
 }
+
+type Init = RequestInit & { headers?: Record<string, string> };
 
 /** Requests to a server, with the token if there is one. An error response is thrown as a `Problem`. */
 export class ApiClient {
@@ -17,7 +20,7 @@ export class ApiClient {
   readonly token: TokenStore;
 
   /** `base` is the address of the server without a slash at its end; empty for the server of the page. */
-  constructor(base = "", token: TokenStore = new TokenStore()) {
+  constructor(base = "", token: TokenStore = base === "" ? pageToken : new TokenStore()) {
     this.base = base.replace(/\/$/, "");
     this.token = token;
   }
@@ -44,17 +47,22 @@ export class ApiClient {
     return this.#fetch(withQuery(path, query), { headers: { accept: "text/event-stream" }, cache: "no-store", signal });
   }
 
-  async #write<T>(method: string, path: string, body: unknown, { key, timeout }: WriteOptions): Promise<T> {
+  async #write<T>(method: string, path: string, body: unknown, options: WriteOptions): Promise<T> {
+    const { key, timeout, signal = timeout === undefined ? null : AbortSignal.timeout(timeout) } = options;
     const response = await this.#fetch(path, {
       method,
       headers: { "content-type": "application/json", ...(key === undefined ? {} : { "idempotency-key": key }) },
       body: JSON.stringify(body),
-      signal: timeout === undefined ? null : AbortSignal.timeout(timeout),
+      signal,
     });
     return (response.status === 204 ? null : await response.json()) as T;
   }
 
-  async #fetch(path: string, init: RequestInit & { headers?: Record<string, string> }): Promise<Response> {
+  #fetch(path: string, init: Init): Promise<Response> {
+    return this.token.send(() => this.#send(path, init));
+  }
+
+  async #send(path: string, init: Init): Promise<Response> {
     const token = this.token.get();
     const headers = {
       accept: "application/json",
@@ -62,6 +70,8 @@ export class ApiClient {
       ...(token === "" ? {} : { authorization: `Bearer ${token}` }),
     };
     const response = await fetch(this.base + path, { ...init, headers });
+    if (response.status === 401) this.token.deny(token);
+    else this.token.accept(token);
     if (!response.ok) throw await Problem.of(response);
     return response;
   }

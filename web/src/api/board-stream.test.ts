@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mock, test } from "node:test";
+import { afterEach, mock, test } from "node:test";
 import type { ApiClient } from "./api-client.ts";
 import { BoardStream } from "./board-stream.ts";
 import { Problem } from "./problem.ts";
@@ -9,6 +9,9 @@ class FakeApi {
   readonly queries: unknown[] = [];
   readonly #answers: (() => Response)[];
   isDead = false;
+  /** The number of the newest event of the session. */
+  newest = 0;
+  probes = 0;
 
   constructor(...answers: (() => Response)[]) {
     this.#answers = answers;
@@ -22,8 +25,9 @@ class FakeApi {
   }
 
   async get(): Promise<unknown> {
+    this.probes++;
     if (this.isDead) throw new TypeError("Failed to fetch");
-    return {};
+    return { last_seq: this.newest };
   }
 }
 
@@ -116,4 +120,90 @@ test("a dead connection is noticed within five seconds", async () => {
   } finally {
     mock.timers.reset();
   }
+});
+
+const ends: (() => void)[] = [];
+
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
+/** A stream that is open and whose time is controlled by the test. */
+async function watched(isHidden = false) {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  let now = 0;
+  const clock = mock.method(performance, "now", () => now);
+  Object.defineProperty(globalThis, "document", {
+    configurable: true,
+    value: { hidden: isHidden, addEventListener: () => undefined },
+  });
+  let writer: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const api = new FakeApi(() => new Response(new ReadableStream({ start: (made) => void (writer = made) })));
+  const open = api.open.bind(api);
+  let isAborted = false;
+  api.open = async (path, query, signal) => {
+    signal.addEventListener("abort", () => (isAborted = true));
+    return open(path, query, signal);
+  };
+  const { stream, states } = streamOf(api);
+  ends.push(() => {
+    stream.close();
+    clock.mock.restore();
+    mock.timers.reset();
+    Reflect.deleteProperty(globalThis, "document");
+  });
+  stream.open();
+  while (!states.includes("connected")) await settled();
+  return {
+    api,
+    isDead: () => isAborted,
+    send: async (text: string) => {
+      writer?.enqueue(new TextEncoder().encode(text));
+      await settled();
+    },
+    pass: async (seconds: number) => {
+      for (let step = 0; step < seconds * 10; step++) {
+        now += 100;
+        mock.timers.tick(100);
+        await settled();
+      }
+    },
+  };
+}
+
+test("a stream that does not receive an event of the server is dead, although requests work", async () => {
+  const { api, isDead, send, pass } = await watched();
+  await send("id: 3\nevent: text\ndata: {}\n\n");
+  api.newest = 3;
+  await pass(30);
+  assert.equal(isDead(), false, "it is silent because nothing happens");
+  api.newest = 4;
+  await pass(2);
+  await send("id: 4\nevent: text\ndata: {}\n\n");
+  await pass(10);
+  assert.equal(isDead(), false, "the event was late");
+  api.newest = 5;
+  await pass(4);
+  assert.equal(isDead(), true);
+});
+
+test("an idle page sends a request every two seconds", async () => {
+  const { api, isDead, send, pass } = await watched();
+  for (let quarter = 0; quarter < 4; quarter++) {
+    await pass(15);
+    await send(":\n\n"); // the heartbeat of the server
+  }
+  assert.equal(isDead(), false);
+  assert.ok(api.probes <= 30, `${api.probes} requests in a minute`);
+});
+
+test("a hidden page sends no requests, and reconnects without heartbeats", async () => {
+  const { api, isDead, send, pass } = await watched(true);
+  for (let quarter = 0; quarter < 4; quarter++) {
+    await pass(15);
+    await send(":\n\n");
+  }
+  assert.deepEqual([isDead(), api.probes], [false, 0]);
+  await pass(50);
+  assert.equal(isDead(), true);
 });

@@ -1,4 +1,4 @@
-import { isFields } from "./wire.ts";
+import { type DecisionInfo, isFields } from "./wire.ts";
 
 /** A violation at a path of a request's body. */
 export interface Violation {
@@ -13,13 +13,22 @@ export class Problem extends Error {
   readonly status: number;
   readonly code: string;
   readonly errors: readonly Violation[];
+  /** The decision that closed a request before this answer, if the server tells it. */
+  readonly decision: DecisionInfo | null;
 
-  constructor(status: number, code: string, message: string, errors: readonly Violation[] = []) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    errors: readonly Violation[] = [],
+    decision: DecisionInfo | null = null,
+  ) {
     super(message);
     this.name = "Problem";
     this.status = status;
     this.code = code;
     this.errors = errors;
+    this.decision = decision;
   }
 
   /** Read the problem of a response. A response of a proxy may not be JSON. */
@@ -28,7 +37,8 @@ export class Problem extends Error {
     const document = isFields(read) ? read : {};
     const message = document["detail"] || document["title"] || `The server responded with ${response.status}.`;
     const errors = Array.isArray(document["errors"]) ? (document["errors"] as Violation[]) : [];
-    return new Problem(response.status, String(document["code"] ?? ""), String(message), errors);
+    const decision = isFields(document["decision"]) ? (document["decision"] as unknown as DecisionInfo) : null;
+    return new Problem(response.status, String(document["code"] ?? ""), String(message), errors, decision);
   }
 }
 

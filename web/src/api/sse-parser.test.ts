@@ -25,3 +25,12 @@ test("data of several lines is joined", () => {
     { id: undefined, event: "message", data: "a\nb\n" },
   ]);
 });
+
+test("a long line may come in many pieces", () => {
+  const parser = new SseParser();
+  const piece = "x".repeat(65_536);
+  parser.push("data: ");
+  for (let count = 0; count < 300; count++) assert.deepEqual(parser.push(piece), []);
+  const [frame] = parser.push("\n\n");
+  assert.equal(frame?.data?.length, 300 * piece.length);
+});

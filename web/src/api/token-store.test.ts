@@ -28,3 +28,19 @@ test("without storage a token lasts as long as the page", () => {
   store.set("one");
   assert.equal(store.get(), "one");
 });
+
+test("a refused token is reported once it is the present one, until there is another", () => {
+  useMemoryStorage();
+  const store = new TokenStore();
+  const reported: boolean[] = [];
+  store.addEventListener("callboard-denied", ({ wasRefused }) => reported.push(wasRefused));
+  store.deny("");
+  assert.equal(store.isDenied, true);
+  store.set("wrong");
+  assert.equal(store.isDenied, false);
+  store.deny(""); // the response to a request of before
+  store.deny("wrong");
+  assert.deepEqual([reported, store.isDenied], [[false, true], true]);
+  store.forget();
+  assert.deepEqual([store.get(), store.isDenied], ["", false]);
+});

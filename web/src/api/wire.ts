@@ -44,6 +44,16 @@ export interface ExecutionInfo {
   readonly previous_errors?: readonly Failure[];
 }
 
+/** How a request to a person was closed. */
+export interface DecisionInfo {
+  readonly outcome: "approved" | "rejected" | "answered" | "expired" | "withdrawn";
+  readonly answer?: unknown;
+  /** Whether the answer was left out because of its length. */
+  readonly is_cut?: boolean;
+  readonly answered_by?: string | null;
+  readonly at?: string | null;
+}
+
 /** An open request to a person. */
 export interface RequestInfo {
   readonly request_id: string;
@@ -75,11 +85,46 @@ export interface SessionInfo {
   readonly last_activity_at?: string | null;
   readonly waiting?: number | boolean | null;
   readonly running?: number | boolean | null;
+  readonly open?: boolean;
+  readonly namespaces?: readonly string[] | null;
+  readonly tools?: readonly string[];
+  readonly calls?: number | null;
+  readonly usage?: UsageInfo | null;
+  /** The number of its newest event. */
+  readonly last_seq?: number;
+}
+
+/** The usage of the model by a conversation. The cost is an estimate in US dollars, without the unpriced requests. */
+export interface UsageInfo {
+  readonly requests: number;
+  readonly tool_calls: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cost: number | null;
+  readonly unpriced_requests: number;
+}
+
+/** A page of past events. */
+export interface EventPage {
+  readonly events: readonly BoardEvent[];
+  readonly next: number | null;
+}
+
+/** A page of earlier messages. */
+export interface MessagePage {
+  readonly messages: readonly TranscriptMessage[];
+  readonly next: number | null;
+}
+
+/** The tools that a conversation can use. */
+export interface ToolList {
+  readonly tools: readonly ToolInfo[];
 }
 
 /** A tool as the manifest describes it. */
 export interface ToolInfo {
   readonly name: string;
+  readonly namespace?: string;
   readonly title?: string | null;
   readonly description?: string;
   readonly input_schema?: Schema;

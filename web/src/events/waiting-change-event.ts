@@ -1,11 +1,14 @@
-/** The number of requests that wait for the person has changed. */
+/** The requests that wait for the person in a conversation have changed. */
 export class WaitingChangeEvent extends Event {
   static readonly type = "callboard-waiting-change";
   readonly count: number;
+  /** The ids of the requests. */
+  readonly requests: readonly string[];
 
-  constructor(count: number) {
+  constructor(requests: readonly string[]) {
     super(WaitingChangeEvent.type, { bubbles: true, composed: true });
-    this.count = count;
+    this.count = requests.length;
+    this.requests = requests;
   }
 }
 

@@ -35,7 +35,7 @@ export interface CallItem {
 
 export type Item = MessageItem | NoticeItem | CallItem;
 
-/** An open request to a person. */
+/** An open request to a person or a page. */
 export interface OpenRequest {
   readonly id: string;
   readonly purpose: string;
@@ -60,6 +60,8 @@ export type CallStatus =
 export interface Call {
   readonly key: string;
   readonly tool: string;
+  /** The id that the model gave the call. Events and messages have the same one. */
+  readonly callId: string | null;
   readonly executionId: string | null;
   readonly arguments: unknown;
   readonly status: CallStatus;
@@ -88,8 +90,8 @@ export interface Conversation {
   /** The keys of calls that may have ended before the snapshot. */
   readonly uncertain: ReadonlySet<string>;
   readonly isProcessing: boolean;
-  /** The key of the message that is being streamed, and its turn. */
-  readonly live: { readonly key: string; readonly turn: unknown } | null;
+  /** The key of the message that is being streamed, and its turn. If it is interrupted, its pieces are ignored. */
+  readonly live: { readonly key: string; readonly turn: unknown; readonly isInterrupted?: boolean } | null;
   /** Executions whose late results the next message of the model reports. */
   readonly unreported: readonly string[];
   /** The number of the next key. */
@@ -115,6 +117,12 @@ const LIVE: ReadonlySet<CallStatus> = new Set(["pending", "validating", "executi
 /** Whether a call has not ended. */
 export const isLive = (call: Pick<Call, "status">): boolean => LIVE.has(call.status);
 
+/** Whether an execution has not ended. */
+export function isRunning({ calls, keys }: Conversation, executionId: string): boolean {
+  const call = calls.get(keys.get(executionId) ?? "");
+  return call !== undefined && isLive(call);
+}
+
 /** Whether the start of a call is unknown, so that earlier events can complete its card. */
 export const lacksHistory = ({ calls }: Conversation): boolean =>
   [...calls.values()].some(({ history }) => history.startedAt === null);
@@ -123,10 +131,25 @@ export const lacksHistory = ({ calls }: Conversation): boolean =>
 export const waitingCalls = ({ calls, requests }: Conversation): Call[] =>
   [...requests.values()].map((key) => calls.get(key)).filter((call) => call !== undefined);
 
+/** The name of a call that stays the same when the page is loaded again. */
+export const stableId = ({ key, callId, executionId }: Pick<Call, "key" | "callId" | "executionId">): string =>
+  callId ?? executionId ?? key;
+
+/** The newest request of a call, open or closed. */
+export const requestIdOf = ({ request, history }: Call): string | null =>
+  request?.id ?? history.asked.at(-1)?.requestId ?? null;
+
+/** Whether the model owes a response: the newest item is neither its message nor a notice. */
+export const lacksResponse = ({ items, isProcessing }: Conversation): boolean => {
+  const last = items.at(-1);
+  return !isProcessing && (last?.type === "call" || (last?.type === "message" && last.role === "user"));
+};
+
 /** A call without a history. */
 export function newCall(key: string, data: Pick<Call, "tool"> & Partial<Call>): Call {
   return {
     key,
+    callId: null,
     executionId: null,
     arguments: {},
     status: "pending",

@@ -11,6 +11,7 @@ import {
 } from "../api/wire.ts";
 import { texts } from "../texts.ts";
 import { type Call, type CallStatus, type Conversation, type Item, newCall } from "./conversation.ts";
+import { FRONT_END_TOOL } from "./page-run.ts";
 import { endStatus, parseResult } from "./results.ts";
 
 /** Statuses of an acknowledgement, and the status of the call. */
@@ -108,7 +109,11 @@ export class Draft {
     }
     this.name(call.key, executionId);
     this.name(call.key, callId);
-    return typeof executionId === "string" ? this.change(call.key, { executionId }) : call;
+    const ids = {
+      ...(typeof executionId === "string" ? { executionId } : {}),
+      ...(typeof callId === "string" ? { callId } : {}),
+    };
+    return this.change(call.key, ids);
   }
 
   /** Apply an execution of a snapshot, which is open. */
@@ -154,10 +159,20 @@ export class Draft {
     this.items.push({ type: "notice", key: this.#newKey(), level, text, canRetry });
   }
 
+  /** Withdraw the offer to retry a failed turn, because another turn has begun. */
+  closeRetries(): void {
+    for (let place = this.items.length - 1; place >= 0; place--) {
+      const item = this.items[place];
+      if (item?.type === "notice" && item.canRetry) this.items[place] = { ...item, canRetry: false };
+      if (item?.type === "message") return;
+    }
+  }
+
   /** Take a piece of a message, or the whole message, which is returned. */
   takeText({ delta, text, turn_id: turn }: Fields): string | null {
     const live = this.#live?.turn === turn ? this.#live : null;
     if (typeof text !== "string") {
+      if (live?.isInterrupted) return null;
       this.#live = live ?? { key: this.addText("model", "", true), turn };
       this.#changeText(this.#live.key, (before) => before + String(delta ?? ""), true);
       return null;
@@ -170,14 +185,15 @@ export class Draft {
 
   endTurn(): void {
     this.isProcessing = false;
-    if (this.#live !== null) this.#changeText(this.#live.key, (text) => text, false);
+    if (this.#live?.isInterrupted) this.items = this.items.filter(({ key }) => key !== this.#live?.key);
+    else if (this.#live !== null) this.#changeText(this.#live.key, (text) => text, false);
     this.#live = null;
   }
 
   // Requests
 
-  /** Add a request to a person. Returns a text for screen readers. */
-  addRequest(data: Fields | RequestInfo, payload: unknown): string {
+  /** Add a request to a person or a page. Returns a text for screen readers. */
+  addRequest(data: Fields | RequestInfo, payload: unknown): string | null {
     const given = data as Fields;
     const call = this.start(given);
     const id = String(given["request_id"]);
@@ -192,7 +208,7 @@ export class Draft {
     this.change(call.key, { status: "waiting", request });
     this.#owners.set(id, call.key);
     this.#requests.set(id, call.key);
-    return texts.callWaits(call.tool);
+    return request.purpose === FRONT_END_TOOL ? null : texts.callWaits(call.tool);
   }
 
   closeRequest(id: string): void {

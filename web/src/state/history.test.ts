@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BoardEvent } from "../api/wire.ts";
 import {
+  addDecision,
   addEvent,
+  attemptsOf,
   decisionOf,
   differences,
   EMPTY_HISTORY,
@@ -88,10 +90,48 @@ test("a decision has its changes and its time", () => {
   assert.equal(decisionOf(EMPTY_HISTORY), null);
 });
 
+test("a decision compares arguments as the tool reads them", () => {
+  const asRead = (given: unknown) => ({ to: "Bob", ...(given as object) });
+  const events = [
+    event("human_request", 1, { request_id: "r1", payload: { amount: 5 } }),
+    event("human_answer", 2, {
+      request_id: "r1",
+      answer: { approved: true, arguments: { amount: 6, to: "Bob" } },
+      answered_by: "ada",
+    }),
+  ];
+  const decision = decisionOf(historyOf(events), asRead);
+  assert.deepEqual([decision?.changes, decision?.by], [[["amount", 5, 6]], "ada"]);
+});
+
+test("a decision that the server tells twice is there once", () => {
+  const told = { outcome: "approved", answer: { approved: true }, answered_by: "ada", at: at(4) } as const;
+  const asked = historyOf(EVENTS.slice(0, 2));
+  const known = addDecision(asked, "r1", told);
+  assert.deepEqual([decisionOf(known)?.kind, decisionOf(known)?.by, decisionOf(known)?.waited], ["approved", "ada", 3]);
+  assert.deepEqual(addEvent(known, EVENTS[2] as BoardEvent).answered.length, 1);
+  assert.deepEqual(addDecision(asked, "r1", { outcome: "expired", at: at(4) }), asked);
+});
+
+test("each attempt has its time and its error", () => {
+  const attempts = attemptsOf(historyOf(EVENTS));
+  assert.deepEqual(
+    attempts.map(({ number, seconds, error }) => [number, seconds, error?.message ?? null]),
+    [
+      [1, 2, "Busy."],
+      [2, 2, null],
+    ],
+  );
+  assert.equal(attemptsOf(historyOf(EVENTS.slice(0, 4)))[0]?.seconds, null);
+});
+
 test("differences name the fields that changed", () => {
   assert.deepEqual(differences({ a: 1, b: [1] }, { b: [1], c: 2 }), [
     ["a", 1, undefined],
     ["c", undefined, 2],
   ]);
   assert.deepEqual(differences(null, "text"), []);
+  assert.deepEqual(differences({ plan: { size: 1, name: "a" } }, { plan: { name: "a", size: 2 } }), [
+    ["plan › size", 1, 2],
+  ]);
 });

@@ -4,7 +4,10 @@
  * Histories of adjacent ranges of events can be joined, so that neither live events nor pages of past events have to be
  * kept. Pure functions: no DOM, no network.
  */
-import { isFields, type BoardEvent, type Failure, type Fields } from "../api/wire.ts";
+import { isFields, type BoardEvent, type DecisionInfo, type Failure, type Fields } from "../api/wire.ts";
+
+/** Stands between the names of a field and of an inner one. */
+export const STEP = " › ";
 
 /** Partial results that are kept, the newest ones. */
 export const MAX_PARTIALS = 50;
@@ -27,6 +30,8 @@ export interface Moment {
   readonly at: string;
   /** The payload of a request, or the answer. */
   readonly value: unknown;
+  /** The user who answered, if known. */
+  readonly by: string | null;
 }
 
 export interface History {
@@ -34,6 +39,8 @@ export interface History {
   readonly endedAt: string | null;
   readonly attempts: readonly Attempt[];
   readonly errors: readonly Failure[];
+  /** When each of these errors ended its attempt. */
+  readonly failedAt: readonly string[];
   /** The newest partial results of the newest attempt. */
   readonly partials: readonly unknown[];
   /** The number of all its partial results. */
@@ -43,6 +50,8 @@ export interface History {
   readonly retryIn: number | null;
   readonly asked: readonly Moment[];
   readonly answered: readonly Moment[];
+  /** Whether a page executes the call. */
+  readonly isInBrowser: boolean;
 }
 
 export const EMPTY_HISTORY: History = Object.freeze({
@@ -50,12 +59,14 @@ export const EMPTY_HISTORY: History = Object.freeze({
   endedAt: null,
   attempts: [],
   errors: [],
+  failedAt: [],
   partials: [],
   partialCount: 0,
   progress: null,
   retryIn: null,
   asked: [],
   answered: [],
+  isInBrowser: false,
 });
 
 /** Add the next event of a call. An event that is no part of the history returns the same object. */
@@ -77,21 +88,20 @@ export function addEvent(history: History, { kind, at, data }: BoardEvent): Hist
     }
     case "tool_retrying": {
       const errors = [...history.errors, (data["error"] ?? {}) as Failure];
-      return { ...history, errors, retryIn: Number(data["delay"] ?? 0) };
+      return { ...history, errors, failedAt: [...history.failedAt, at], retryIn: Number(data["delay"] ?? 0) };
     }
     case "human_request":
     case "wallet_tx_request": {
-      const request = { requestId: String(data["request_id"]), at, value: data["payload"] ?? data };
-      return { ...history, asked: [...history.asked, request] };
+      const request = { requestId: String(data["request_id"]), at, value: data["payload"] ?? data, by: null };
+      const isInBrowser = data["purpose"] === "front_end_tool";
+      return { ...history, isInBrowser, asked: addMoment(history.asked, request) };
     }
     case "human_answer":
     case "wallet_tx_response": {
-      const answer = {
-        requestId: String(data["request_id"]),
-        at,
-        value: kind === "human_answer" ? data["answer"] : data,
-      };
-      return { ...history, answered: [...history.answered, answer] };
+      const value = kind === "human_answer" ? data["answer"] : data;
+      const by = typeof data["answered_by"] === "string" ? data["answered_by"] : null;
+      const answer = { requestId: String(data["request_id"]), at, value, by };
+      return { ...history, answered: addMoment(history.answered, answer) };
     }
     case "tool_result":
       return { ...history, endedAt: at, progress: null };
@@ -108,51 +118,104 @@ export function join(older: History, newer: History): History {
     endedAt: newer.endedAt ?? older.endedAt,
     attempts: [...older.attempts, ...newer.attempts],
     errors: [...older.errors, ...newer.errors],
+    failedAt: [...older.failedAt, ...newer.failedAt],
     partials: restarted ? newer.partials : [...older.partials, ...newer.partials].slice(-MAX_PARTIALS),
     partialCount: newer.partialCount + (restarted ? 0 : older.partialCount),
     progress: restarted || newer.endedAt !== null ? newer.progress : (newer.progress ?? older.progress),
     retryIn: restarted ? newer.retryIn : (newer.retryIn ?? older.retryIn),
-    asked: [...older.asked, ...newer.asked],
-    answered: [...older.answered, ...newer.answered],
+    asked: newer.asked.reduce(addMoment, older.asked),
+    answered: newer.answered.reduce(addMoment, older.answered),
+    isInBrowser: older.isInBrowser || newer.isInBrowser,
   };
+}
+
+/** Add the decision that a server tells to an answer that came too late. An expired request has none. */
+export function addDecision(history: History, requestId: string, decision: DecisionInfo): History {
+  const { outcome, answer, at, answered_by: by = null } = decision;
+  if (!at || outcome === "expired" || outcome === "withdrawn") return history;
+  const value = answer ?? (outcome === "answered" ? null : { approved: outcome === "approved" });
+  return { ...history, answered: addMoment(history.answered, { requestId, at, value, by }) };
+}
+
+/** An attempt that has ended or runs: when it began, the seconds that it took, and its error if another followed. */
+export interface AttemptSummary {
+  readonly number: number;
+  readonly at: string;
+  readonly seconds: number | null;
+  readonly error: Failure | null;
+}
+
+/** The attempts of a call, in order. */
+export function attemptsOf({ attempts, errors, failedAt, endedAt }: History): AttemptSummary[] {
+  return attempts.map(({ number, at }, place) => {
+    const next = attempts[place + 1]?.at;
+    const failed = failedAt.findIndex((each) => each >= at && (next === undefined || each <= next));
+    const end = failedAt[failed] ?? next ?? endedAt;
+    return { number, at, seconds: end === null ? null : elapsed(at, end), error: errors[failed] ?? null };
+  });
 }
 
 export type DecisionKind = "approved" | "rejected" | "answered" | "confirmed" | "failed";
 
 /** What a person decided about a call. */
 export interface Decision {
+  readonly requestId: string;
   readonly kind: DecisionKind;
+  /** The user who decided, if known. */
+  readonly by: string | null;
   readonly at: string;
   /** Seconds between the request and its answer. */
   readonly waited: number | null;
   readonly isEdited: boolean;
-  /** The fields that were edited: their names, and their values before and after. */
+  /** The answer to a question; null for an approval and for a wallet. */
+  readonly given: unknown;
+  /** The fields that were edited: their paths, and their values before and after. */
   readonly changes: readonly (readonly [name: string, before: unknown, after: unknown])[];
 }
 
-/** The newest decision of a person, or null. */
-export function decisionOf({ asked, answered }: History): Decision | null {
+/** The newest decision of a person, or null. Arguments are compared as their tool reads them. */
+export function decisionOf(
+  { asked, answered, isInBrowser }: History,
+  asRead: (given: unknown) => unknown = (given) => given,
+): Decision | null {
   const answer = answered.at(-1);
-  if (answer === undefined) return null;
+  if (answer === undefined || isInBrowser) return null;
   const request = asked.findLast((each) => each.requestId === answer.requestId);
   const given = isFields(answer.value) ? answer.value : {};
-  const base = { at: answer.at, waited: request ? elapsed(request.at, answer.at) : null, isEdited: false, changes: [] };
+  const { requestId, at, by } = answer;
+  const waited = request ? elapsed(request.at, at) : null;
+  const base = { requestId, at, by, waited, isEdited: false, changes: [], given: null };
   if (typeof given["approved"] === "boolean") {
     const isEdited = given["approved"] && isFields(given["arguments"]);
-    const changes = isEdited ? differences(request?.value, given["arguments"]) : [];
+    const changes = isEdited ? differences(asRead(request?.value), asRead(given["arguments"])) : [];
     return { ...base, kind: given["approved"] ? "approved" : "rejected", isEdited, changes };
   }
   const status = given["status"];
-  const kind = status === "confirmed" || status === "rejected" || status === "failed" ? status : "answered";
-  return { ...base, kind };
+  if (status === "confirmed" || status === "rejected" || status === "failed") return { ...base, kind: status };
+  return { ...base, kind: "answered", given: answer.value };
 }
 
-/** The fields in which two objects differ. */
+/** The fields in which two objects differ. A field of an inner object has the names on the way to it. */
 export function differences(before: unknown, after: unknown): [string, unknown, unknown][] {
   const [one, other]: [Fields, Fields] = [isFields(before) ? before : {}, isFields(after) ? after : {}];
-  return [...new Set([...Object.keys(one), ...Object.keys(other)])]
-    .map((name): [string, unknown, unknown] => [name, one[name], other[name]])
-    .filter(([, old, now]) => JSON.stringify(old) !== JSON.stringify(now));
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])].flatMap((name): [string, unknown, unknown][] => {
+    const [old, now] = [one[name], other[name]];
+    if (isFields(old) && isFields(now))
+      return differences(old, now).map(([inner, ...values]) => [name + STEP + inner, ...values]);
+    return isSame(old, now) ? [] : [[name, old, now]];
+  });
+}
+
+/** Whether two values of JSON are equal. */
+export function isSame(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((each, place) => isSame(each, other[place]));
+  }
+  if (!isFields(one) || !isFields(other)) return one === other;
+  const names = Object.keys(one);
+  return (
+    names.length === Object.keys(other).length && names.every((name) => name in other && isSame(one[name], other[name]))
+  );
 }
 
 /** The seconds that a call spent in the queue, waiting for a person, and at work (including pauses between attempts). */
@@ -181,6 +244,11 @@ export function timeSplit({ startedAt, endedAt, attempts, asked, answered }: His
 export function secondsOf({ attempts, endedAt }: History): number | null {
   const first = attempts[0];
   return first !== undefined && endedAt !== null ? elapsed(first.at, endedAt) : null;
+}
+
+/** Add a request or an answer. A later report of the same one replaces it. */
+function addMoment(moments: readonly Moment[], moment: Moment): readonly Moment[] {
+  return [...moments.filter(({ requestId }) => requestId !== moment.requestId), moment];
 }
 
 function progressOf(data: Fields): Progress {

@@ -7,6 +7,7 @@
 import { newId } from "../api/ids.ts";
 import { Problem } from "../api/problem.ts";
 import { texts } from "../texts.ts";
+import { patience } from "./repeater.ts";
 import { browserStorage, type TextStorage } from "./storage.ts";
 
 const PREFIX = "callboard.outbox.";
@@ -14,6 +15,7 @@ const MAX_DELAY = 15_000; // milliseconds between two attempts
 const HIDDEN_FOR = 1_500; // milliseconds for which a stored message is hidden after a reload
 const EXPIRES = 12 * 3_600_000; // after that the person decides, because the server forgets ids after a day
 const RETRIED = new Set([401, 408, 425, 429]);
+const AGAIN = Symbol("again"); // the reason to end a request that is repeated at once
 
 /** `kept` messages were loaded from the storage; the board may already have them, so they are not shown. */
 export type OutboxState = "kept" | "sending" | "sent" | "waiting" | "failed";
@@ -29,10 +31,13 @@ export interface Unsent {
   readonly seq: number | null;
 }
 
+/** A message as it is stored. */
+type Kept = Pick<Unsent, "id" | "text" | "at">;
+
 /** What the outbox needs of its owner. */
 export interface OutboxPort {
   /** Send a message. Returns the number of its event. */
-  send(message: { readonly id: string; readonly text: string }): Promise<number>;
+  send(message: { readonly id: string; readonly text: string }, signal: AbortSignal): Promise<number>;
   /** The messages have changed. */
   onChange(): void;
   /** The server requires a token. */
@@ -48,20 +53,25 @@ export class Outbox {
   #isStarted = false;
   #failures = 0;
   #wake: (() => void) | null = null;
+  #sending: AbortController | null = null;
+  #seen = 0; // the number of the newest event on the page
+  readonly #known = new Set<string>(); // the ids of its messages, also of those that were removed
 
   constructor(sessionId: string, port: OutboxPort, storage = browserStorage("localStorage")) {
     this.sessionId = sessionId;
     this.#port = port;
     this.#storage = storage;
-    this.items = this.#stored();
+    this.items = this.#stored().map((item) => ({ ...item, state: "kept", problem: "", seq: null }));
+    for (const { id } of this.items) this.#known.add(id);
     if (this.items.length > 0) setTimeout(() => this.#showKept(), HIDDEN_FOR);
   }
 
-  /** Start to send, once the session exists. */
+  /** Start to send, once the session exists, or again over a new connection. */
   start(): void {
     for (const item of this.items)
       if (Date.now() - item.at > EXPIRES) this.#set(item.id, { state: "failed", problem: texts.tooOld });
     this.#isStarted = true;
+    this.#sending?.abort(AGAIN); // its connection may be dead, and a repeated message has the same id
     this.hurry();
   }
 
@@ -76,8 +86,9 @@ export class Outbox {
     this.#keep((item) => item.id !== id);
   }
 
-  /** Remove the messages up to an event's number. */
+  /** Remove the messages up to the number of the newest event on the page. */
   seen(seq: number): void {
+    this.#seen = seq;
     this.#keep((item) => item.seq === null || item.seq > seq);
   }
 
@@ -112,11 +123,13 @@ export class Outbox {
   async #send({ id, text, state }: Unsent): Promise<void> {
     if (state !== "kept") this.#set(id, { state: "sending" });
     try {
-      const seq = await this.#port.send({ id, text });
+      const seq = await this.#post({ id, text });
       this.#failures = 0;
-      this.#set(id, { state: "sent", seq });
+      if (seq <= this.#seen) this.arrived(id);
+      else this.#set(id, { state: "sent", seq });
     } catch (error) {
       if (!this.items.some((item) => item.id === id)) return; // the board has it, or the person has removed it
+      if (error === AGAIN) return;
       const status = error instanceof Problem ? error.status : 0;
       if (error instanceof Problem && status < 500 && !RETRIED.has(status)) {
         this.#set(id, { state: "failed", problem: error.message });
@@ -125,6 +138,17 @@ export class Outbox {
       this.#set(id, { state: "waiting" });
       if (status === 401) this.#port.onDenied();
       await this.#pause(status === 401 ? Infinity : Math.min(MAX_DELAY, 500 * 2 ** this.#failures++));
+    }
+  }
+
+  async #post(message: { id: string; text: string }): Promise<number> {
+    const sending = (this.#sending = new AbortController());
+    const timer = setTimeout(() => sending.abort(), patience(this.#failures));
+    try {
+      return await this.#port.send(message, sending.signal);
+    } finally {
+      clearTimeout(timer);
+      this.#sending = null;
     }
   }
 
@@ -160,19 +184,23 @@ export class Outbox {
     this.#port.onChange();
   }
 
-  #stored(): Unsent[] {
+  #stored(): Kept[] {
     try {
-      const found = JSON.parse(this.#storage.get(PREFIX + this.sessionId) ?? "[]") as Unsent[];
+      const found = JSON.parse(this.#storage.get(PREFIX + this.sessionId) ?? "[]") as Kept[];
       return found
         .filter(({ id, text }) => typeof id === "string" && typeof text === "string")
-        .map(({ id, text, at }) => ({ id, text, at, state: "kept", problem: "", seq: null }));
+        .map(({ id, text, at }) => ({ id, text, at }));
     } catch {
       return [];
     }
   }
 
+  /** Store the messages beside those that other tabs have stored. */
   #store(): void {
-    const left = this.items.filter(({ state }) => state !== "sent").map(({ id, text, at }) => ({ id, text, at }));
-    this.#storage.set(PREFIX + this.sessionId, left.length > 0 ? JSON.stringify(left) : null);
+    for (const { id } of this.items) this.#known.add(id);
+    const others = this.#stored().filter(({ id }) => !this.#known.has(id));
+    const own = this.items.filter(({ state }) => state !== "sent").map(({ id, text, at }) => ({ id, text, at }));
+    const kept = [...others, ...own];
+    this.#storage.set(PREFIX + this.sessionId, kept.length > 0 ? JSON.stringify(kept) : null);
   }
 }

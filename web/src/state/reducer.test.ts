@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BoardEvent, Snapshot, TranscriptMessage } from "../api/wire.ts";
 import { type Conversation, EMPTY_CONVERSATION, lacksHistory, waitingCalls } from "./conversation.ts";
-import { addHistory, begin, closeRequest, prepend, reduce, settle } from "./reducer.ts";
+import { addHistory, addTurnEnd, begin, closeRequest, prepend, reduce, settle } from "./reducer.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 const TOOL = { execution_id: "x1", call_id: "c1", tool: "build" };
@@ -189,4 +189,67 @@ test("a new snapshot has new keys", () => {
 
 test("unknown events are ignored", () => {
   assert.deepEqual(shown(apply(begin({}), event("of_the_future", { a: 1 }))), []);
+});
+
+test("the end of a failed turn is shown after a reload, until another turn begins", () => {
+  const loaded = begin({ messages: [{ role: "user", text: "hi" }] });
+  const failed = [
+    event("user_input", { text: "hi" }),
+    event("turn_started", {}),
+    event("turn_failed", { error: "No." }),
+  ];
+  const state = addTurnEnd(loaded, failed);
+  assert.deepEqual(shown(state), [
+    ["user", "hi"],
+    ["error", "No."],
+  ]);
+  const canRetry = ({ items }: Conversation) => items.map((item) => item.type === "notice" && item.canRetry);
+  assert.deepEqual(canRetry(state), [false, true]);
+  assert.deepEqual(canRetry(apply(state, event("turn_started", {}))), [false, false]);
+  assert.equal(addTurnEnd(state, failed), state, "once");
+  const answered = begin({
+    messages: [
+      { role: "user", text: "hi" },
+      { role: "assistant", text: "Hello." },
+    ],
+  });
+  assert.equal(addTurnEnd(answered, failed), answered);
+  assert.equal(addTurnEnd(loaded, [...failed, event("user_input", { text: "hi" })]), loaded);
+});
+
+test("past events have the whole result, of which messages may have an excerpt", () => {
+  const loaded = begin({
+    messages: [
+      { role: "assistant", calls: [{ call_id: "c1", tool: "build", arguments: {} }] },
+      { role: "tool", call_id: "c1", content: "[1, 2, … (cut)" },
+    ],
+  });
+  const state = addHistory(loaded, [
+    event("tool_started", TOOL),
+    event("tool_result", { ...TOOL, status: "succeeded", value: [1, 2, 3] }),
+  ]);
+  const [call] = [...state.calls.values()];
+  assert.deepEqual([call?.value, call?.executionId, call?.callId], [[1, 2, 3], "x1", "c1"]);
+});
+
+test("a request that was decided elsewhere is closed with the decision", () => {
+  const asked = event("human_request", { ...TOOL, request_id: "r1", purpose: "approval", payload: { amount: 5 } });
+  const open = apply(begin({}), event("tool_started", TOOL), asked);
+  const closed = closeRequest(open, "r1", { outcome: "rejected", answer: null, answered_by: "ada", at: AT });
+  const [call] = [...closed.calls.values()];
+  assert.deepEqual(call?.history.answered, [{ requestId: "r1", at: AT, value: { approved: false }, by: "ada" }]);
+});
+
+test("the history of a call names its execution, so that it can be linked to", () => {
+  const snapshot: Snapshot = {
+    messages: [
+      { role: "assistant", calls: [{ call_id: "c1", tool: "add", arguments: {} }] },
+      { role: "tool", call_id: "c1", content: "2" },
+    ],
+  };
+  const data = { execution_id: "x1", call_id: "c1", tool: "add" };
+  const events = [{ kind: "tool_started", at: "2026-01-01T00:00:00Z", data }];
+  const conversation = addHistory(begin(snapshot), events);
+  const key = conversation.keys.get("x1");
+  assert.equal(conversation.calls.get(key ?? "")?.executionId, "x1");
 });

@@ -3,15 +3,45 @@
  *
  * Pure functions: no DOM, no network. Events are applied in batches, because a batch copies the state once.
  */
-import type { BoardEvent, ExecutionInfo, Failure, Fields, Snapshot, TranscriptMessage } from "../api/wire.ts";
+import type {
+  BoardEvent,
+  DecisionInfo,
+  ExecutionInfo,
+  Failure,
+  Fields,
+  Snapshot,
+  TranscriptMessage,
+} from "../api/wire.ts";
 import { texts } from "../texts.ts";
-import { type CallStatus, type Conversation, EMPTY_CONVERSATION, isLive, type Item } from "./conversation.ts";
+import {
+  type Call,
+  type CallStatus,
+  type Conversation,
+  EMPTY_CONVERSATION,
+  isLive,
+  type Item,
+  lacksResponse,
+} from "./conversation.ts";
 import { Draft, isLate } from "./draft.ts";
-import { addEvent, EMPTY_HISTORY, type History, join } from "./history.ts";
+import { addDecision, addEvent, EMPTY_HISTORY, type History, join } from "./history.ts";
 import { endStatus } from "./results.ts";
 
 /** Events of a call's history. */
 const CALL_EVENT = /^(tool_|human_|wallet_tx_)/;
+/** Events by which a turn begins or ends. */
+const TURN_EVENT = /^(turn_|user_input$)/;
+
+/** The fields of every request's event. */
+const REQUEST_FIELDS: ReadonlySet<string> = new Set([
+  "request_id",
+  "execution_id",
+  "call_id",
+  "tool",
+  "purpose",
+  "answer_schema",
+  "expires_at",
+  "arguments_hash",
+]);
 
 /** A state, and a text for screen readers. */
 export interface Step {
@@ -70,26 +100,60 @@ export function settle(conversation: Conversation, executions: readonly Executio
 export function addHistory(conversation: Conversation, events: readonly BoardEvent[]): Conversation {
   const draft = new Draft(conversation);
   const found = new Map<string, History>();
+  const ends = new Map<string, Partial<Call>>();
   for (const event of events) {
     if (!CALL_EVENT.test(event.kind)) continue;
     const call = draft.callOf(event);
-    if (call !== undefined) found.set(call.key, addEvent(found.get(call.key) ?? EMPTY_HISTORY, event));
+    if (call === undefined) continue;
+    found.set(call.key, addEvent(found.get(call.key) ?? EMPTY_HISTORY, event));
+    const { execution_id: executionId } = event.data;
+    if (call.executionId === null && typeof executionId === "string") {
+      draft.name(call.key, executionId);
+      draft.change(call.key, { executionId });
+    }
+    // messages have results as the model reads them, which may be shortened
+    if (event.kind === "tool_result") ends.set(call.key, endOf(event.data));
   }
   for (const [key, older] of found) {
     const call = draft.calls.get(key);
     if (call === undefined) continue;
     const history = join(older, call.history);
     const last = history.attempts.at(-1);
-    draft.change(key, { history, ...(last === undefined ? {} : { attempt: last.number, maximum: last.maximum }) });
+    const attempt = last === undefined ? {} : { attempt: last.number, maximum: last.maximum };
+    draft.change(key, { history, ...attempt, ...ends.get(key) });
   }
   return draft.done();
 }
 
-/** Remove a request that was closed here or elsewhere. */
-export function closeRequest(conversation: Conversation, requestId: string): Conversation {
+/** Show how the newest turn ended, from the newest events, if the model has not responded. */
+export function addTurnEnd(conversation: Conversation, events: readonly BoardEvent[]): Conversation {
+  if (!lacksResponse(conversation)) return conversation;
+  const last = events.findLast(({ kind }) => TURN_EVENT.test(kind));
+  if (last?.kind !== "turn_failed" && last?.kind !== "turn_interrupted") return conversation;
+  return reduce(conversation, [last]).conversation;
+}
+
+/** Remove a request that was closed here or elsewhere, with the decision that closed it, if it is known. */
+export function closeRequest(
+  conversation: Conversation,
+  requestId: string,
+  decision: DecisionInfo | null = null,
+): Conversation {
   const draft = new Draft(conversation);
+  const call = draft.calls.get(conversation.owners.get(requestId) ?? "");
+  if (call !== undefined && decision !== null)
+    draft.change(call.key, { history: addDecision(call.history, requestId, decision) });
   draft.closeRequest(requestId);
   return draft.done();
+}
+
+/**
+ * Stop the message that is being streamed, because pieces of it may have been missed. Its whole text follows, or it is
+ * removed at the end of the turn.
+ */
+export function interruptText(conversation: Conversation): Conversation {
+  const { live } = conversation;
+  return live === null ? conversation : { ...conversation, live: { ...live, isInterrupted: true } };
 }
 
 /** Apply one event. Returns a text for screen readers, or null. */
@@ -111,6 +175,7 @@ function apply(draft: Draft, event: BoardEvent): string | null {
       return null;
     case "turn_started":
       draft.isProcessing = true;
+      draft.closeRetries();
       return null;
     case "text":
       return draft.takeText(data);
@@ -149,18 +214,23 @@ function applyToCall(draft: Draft, key: string, kind: string, data: Fields): str
     const status = kind === "tool_executing" ? "executing" : "retrying";
     draft.change(key, { status, attempt: Number(data["attempt"]), maximum: Number(data["maximum"]) });
   } else if (kind === "tool_result") {
-    const error = (data["error"] ?? null) as Failure | null;
-    const status = endStatus(data["status"] as CallStatus, error);
-    const ended = draft.change(key, { status, value: data["value"], error });
+    const ended = draft.change(key, endOf(data));
     if (ended.request !== null) draft.closeRequest(ended.request.id);
     if (data["mode"] === "background") draft.reportLate(null, data);
-    if (status === "failed") return texts.callFailed(ended.tool);
+    if (ended.status === "failed") return texts.callFailed(ended.tool);
   }
   return null;
 }
 
-function walletPayload({ to, value, data, gas_limit, description }: Fields): Fields {
-  return { to, value, data, gas_limit, description };
+/** The end of a call, from its terminal event. */
+function endOf(data: Fields): Pick<Call, "status" | "value" | "error"> {
+  const error = (data["error"] ?? null) as Failure | null;
+  return { status: endStatus(data["status"] as CallStatus, error), value: data["value"], error };
+}
+
+/** The arguments of a wallet request, which its event has beside its own fields. */
+function walletPayload(data: Fields): Fields {
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !REQUEST_FIELDS.has(name)));
 }
 
 function reasonOf(error: unknown): string {

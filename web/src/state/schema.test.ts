@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Schema } from "../api/wire.ts";
-import { fieldsOf, inputText, inputValue } from "./schema.ts";
+import { fieldsOf, inputText, inputValue, unsuitable, withDefaults } from "./schema.ts";
 
 const SCHEMA: Schema = {
   type: "object",
@@ -68,4 +68,46 @@ test("references that lead nowhere or in a circle are harmless", () => {
     fieldsOf(circle)?.map(({ kind }) => kind),
     ["json", "json"],
   );
+});
+
+test("a form tells what it cannot show", () => {
+  const fields = fieldsOf(SCHEMA) ?? [];
+  assert.deepEqual(
+    unsuitable(fields, { colour: "red", amount: 5, note: null, ring: false, utc_offset: { a: [1] } }),
+    [],
+  );
+  assert.deepEqual(unsuitable(fields, { colour: "blue", amount: "many", ring: "yes", other: 1 }), [
+    "colour",
+    "amount",
+    "ring",
+    "other",
+  ]);
+  assert.deepEqual(unsuitable(fields, { ring: null }), ["ring"], "a default would replace it");
+  assert.equal(unsuitable(fields, [1]), null);
+});
+
+test("values that a tool reads alike are alike", () => {
+  const fields = fieldsOf(SCHEMA) ?? [];
+  assert.deepEqual(withDefaults(fields, { amount: 1, note: null }), { amount: 1, ring: true });
+  assert.deepEqual(withDefaults(fields, { amount: 1, ring: true }), { amount: 1, ring: true });
+  assert.deepEqual(withDefaults(fields, "text"), { ring: true });
+  assert.deepEqual(Object.keys(withDefaults(fields, { ring: true, amount: 1 })), ["ring", "amount"]);
+});
+
+test("a schema that refers to itself is entered as JSON", () => {
+  const loop: Schema = { anyOf: [{ $ref: "#/$defs/loop" }] };
+  const direct: Schema = { $ref: "#/$defs/direct" };
+  const root: Schema = { type: "object", properties: { a: loop, b: direct }, $defs: { loop, direct } };
+  assert.deepEqual(
+    fieldsOf(root)?.map(({ kind }) => kind),
+    ["json", "json"],
+  );
+  assert.equal(fieldsOf({ $ref: "#" }), null);
+});
+
+test("very many choices are entered as a text, and very many properties as JSON", () => {
+  const choices = [...Array(10_000).keys()].map((number) => `choice ${number}`);
+  assert.equal(fieldsOf({ type: "object", properties: { a: { type: "string", enum: choices } } })?.[0]?.kind, "text");
+  const properties = Object.fromEntries(choices.map((name): [string, Schema] => [name, { type: "string" }]));
+  assert.equal(fieldsOf({ type: "object", properties }), null);
 });

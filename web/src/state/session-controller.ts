@@ -9,49 +9,31 @@ import { ApiClient, type Query } from "../api/api-client.ts";
 import { BoardStream, type ConnectionState } from "../api/board-stream.ts";
 import { newId } from "../api/ids.ts";
 import { explain, Problem } from "../api/problem.ts";
-import type { BoardEvent, ExecutionInfo, Snapshot, ToolInfo, TranscriptMessage } from "../api/wire.ts";
-import { texts } from "../texts.ts";
-import { type Conversation, EMPTY_CONVERSATION, lacksHistory, type OpenRequest } from "./conversation.ts";
+import { sendMessage } from "../api/send-message.ts";
+import type { BoardEvent, EventPage, ExecutionInfo, MessagePage, Snapshot, ToolInfo, ToolList } from "../api/wire.ts";
+import {
+  type Conversation,
+  EMPTY_CONVERSATION,
+  isRunning,
+  lacksHistory,
+  lacksResponse,
+  type OpenRequest,
+} from "./conversation.ts";
+import { nextFrame } from "./next-frame.ts";
+import { forgetSession, keepSession, nextSessionId } from "./next-session.ts";
 import { Outbox } from "./outbox.ts";
-import { addHistory, begin, closeRequest, prepend, reduce, settle } from "./reducer.ts";
-import { browserStorage } from "./storage.ts";
+import { addHistory, addTurnEnd, begin, closeRequest, interruptText, prepend, reduce, settle } from "./reducer.ts";
+import { Repeater } from "./repeater.ts";
+import { RequestAnswers } from "./request-answers.ts";
+import type { Connection, SessionListener } from "./session-listener.ts";
 
 const TIMEOUT = 20_000; // milliseconds that the server may take to respond
-const NEXT = "callboard.next-session";
+const CONNECT_TIMEOUT = 4_500; // milliseconds after which a connection that is being made counts as dead
 const PAGES = 8; // pages of 500 past events that are read for the history of the cards
-
-interface EventPage {
-  readonly events: readonly BoardEvent[];
-  readonly next: number | null;
-}
-
-const tab = browserStorage("sessionStorage");
-
-export interface Connection {
-  readonly state: ConnectionState;
-  /** Milliseconds until the next attempt, while it waits. */
-  readonly delay: number;
-}
-
-/** The answer to a request that is being sent, or that the server refused. */
-export interface AnswerState {
-  readonly isBusy: boolean;
-  readonly problem: string;
-}
-
-/** What a controller tells its element besides a new state. */
-export interface SessionListener {
-  /** The conversation has another id, or exists now. */
-  onSession(sessionId: string, exists: boolean): void;
-  /** The server requires a token. `wasRefused` if it refused one. */
-  onDenied(wasRefused: boolean): void;
-  /** A text for screen readers. */
-  onAnnouncement(text: string): void;
-}
 
 export class SessionController implements ReactiveController {
   conversation: Conversation = EMPTY_CONVERSATION;
-  connection: Connection = { state: "connecting", delay: 0 };
+  connection: Connection = { state: "connecting", delay: 0, silence: 0 };
   outbox: Outbox;
   /** Whether the first state is there. */
   isReady = false;
@@ -60,19 +42,23 @@ export class SessionController implements ReactiveController {
   earlier: number | null = null;
   /** The tools of the conversation, by name. */
   tools: ReadonlyMap<string, ToolInfo> = new Map();
-  answers: ReadonlyMap<string, AnswerState> = new Map();
   cancelling: ReadonlySet<string> = new Set();
   error = "";
   api = new ApiClient();
   sessionId: string;
+  /** The definitions of the page's tools, which are sent with each message. */
+  pageTools: () => Promise<readonly unknown[] | undefined> = async () => undefined;
   readonly #host: ReactiveControllerHost;
   readonly #listener: SessionListener;
-  readonly #keys = new Map<string, { body: string; key: string }>(); // the idempotency keys of answers
+  readonly #answers: RequestAnswers;
+  readonly #repeater = new Repeater();
   #stream: BoardStream | null = null;
   #queue: BoardEvent[] = [];
   #frame: (() => void) | null = null;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #exists = false;
+  #titles: Promise<unknown> = Promise.resolve();
+  #failures = 0; // attempts to connect since the last connection
   #generation = 0; // increases with each connection, so that responses of an older one are dropped
   #snapshots = 0; // increases with each snapshot, so that pages for an older one are dropped
 
@@ -81,7 +67,13 @@ export class SessionController implements ReactiveController {
     this.#listener = listener;
     this.sessionId = nextSessionId();
     this.outbox = this.#newOutbox();
+    this.#answers = this.#newAnswers();
     host.addController(this);
+  }
+
+  /** The answers that are being sent or were refused, by request id. */
+  get answers(): RequestAnswers["states"] {
+    return this.#answers.states;
   }
 
   hostDisconnected(): void {
@@ -95,7 +87,7 @@ export class SessionController implements ReactiveController {
     this.#exists = sessionId !== null;
     if (this.outbox.sessionId !== this.sessionId) this.outbox = this.#newOutbox();
     this.conversation = { ...EMPTY_CONVERSATION, count: this.conversation.count };
-    this.answers = new Map();
+    this.#answers.clear();
     this.earlier = null;
     this.isReady = false;
     this.error = "";
@@ -113,48 +105,44 @@ export class SessionController implements ReactiveController {
     const isFirst = this.outbox.items.length === 0;
     this.error = "";
     this.outbox.add(text);
+    if (!this.#exists) keepSession(this.sessionId);
     if (isFirst && !this.#exists && this.isReady) void this.#connect();
   }
 
   async stop(): Promise<void> {
-    await this.#try(() =>
-      this.api.post("/api/interrupt", { session_id: this.sessionId }, { key: newId(), timeout: TIMEOUT }),
-    );
+    const [body, key] = [{ session_id: this.sessionId }, newId()];
+    const isWanted = () => body.session_id === this.sessionId && this.conversation.isProcessing;
+    const send = (signal: AbortSignal) => this.api.post("/api/interrupt", body, { key, signal });
+    await this.#try(() => this.#repeater.send(send, { isWanted }));
   }
 
   async cancel(executionId: string): Promise<void> {
     this.cancelling = new Set([...this.cancelling, executionId]);
     this.#host.requestUpdate();
-    await this.#try(() =>
-      this.api.post(`/api/executions/${encodeURIComponent(executionId)}/cancel`, { session_id: this.sessionId }),
-    );
+    const path = `/api/executions/${encodeURIComponent(executionId)}/cancel`;
+    const isWanted = () => isRunning(this.conversation, executionId);
+    const send = (signal: AbortSignal) => this.api.post(path, { session_id: this.sessionId }, { signal });
+    await this.#try(() => this.#repeater.send(send, { isWanted }));
     this.cancelling = new Set([...this.cancelling].filter((each) => each !== executionId));
     this.#host.requestUpdate();
   }
 
-  /** Answer a request as the person has seen it. A repeated answer has the same key, because the first may have arrived. */
-  async answer({ id, argumentsHash }: OpenRequest, answer: unknown): Promise<void> {
-    const body = {
-      session_id: this.sessionId,
-      answer,
-      ...(argumentsHash === null ? {} : { arguments_hash: argumentsHash }),
-    };
-    const encoded = JSON.stringify(body);
-    if (this.#keys.get(id)?.body !== encoded) this.#keys.set(id, { body: encoded, key: newId() });
-    const key = this.#keys.get(id)?.key ?? newId();
-    this.#setAnswer(id, { isBusy: true, problem: "" });
+  /** Answer a request as the person has seen it. */
+  async answer(request: OpenRequest, answer: unknown): Promise<void> {
+    await this.#answers.send(request, answer);
+  }
+
+  /** Let the model respond after a failed turn. Where the server has nothing to repeat, the message is sent again. */
+  async retryTurn(): Promise<void> {
+    this.error = "";
+    const body = { session_id: this.sessionId };
     try {
-      await this.api.post(`/api/requests/${encodeURIComponent(id)}/answer`, body, { key, timeout: TIMEOUT });
-      this.#keys.delete(id);
-      this.#setAnswer(id, { isBusy: false, problem: "" });
+      await this.api.post("/api/chat/retry", body, { key: newId(), timeout: TIMEOUT });
     } catch (error) {
-      const isClosed = error instanceof Problem && (error.status === 404 || error.code === "request_closed");
-      const isSlow = error instanceof Error && error.name === "TimeoutError";
-      this.#setAnswer(id, { isBusy: false, problem: isClosed ? "" : isSlow ? texts.slowAnswer : explain(error) });
-      if (!isClosed) return;
-      this.conversation = closeRequest(this.conversation, id);
-      this.error = texts.decidedElsewhere;
-      this.#listener.onAnnouncement(texts.decidedElsewhere);
+      const last = this.conversation.items.findLast((item) => item.type === "message" && item.role === "user");
+      const hasNone = error instanceof Problem && (error.code === "nothing_to_retry" || error.status === 405);
+      if (hasNone && last?.type === "message") return this.send(last.text);
+      this.error = explain(error);
       this.#host.requestUpdate();
     }
   }
@@ -166,7 +154,7 @@ export class SessionController implements ReactiveController {
     this.#host.requestUpdate();
     const query = { session_id: this.sessionId, before: this.earlier };
     await this.#try(async () => {
-      const page = await this.api.get<{ messages: TranscriptMessage[]; next: number | null }>("/api/messages", query);
+      const page = await this.api.get<MessagePage>("/api/messages", query, AbortSignal.timeout(TIMEOUT));
       if (mine !== this.#snapshots) return;
       this.conversation = prepend(this.conversation, page.messages);
       this.earlier = page.next;
@@ -195,18 +183,19 @@ export class SessionController implements ReactiveController {
   /** Create the session, or open it again. */
   async #create(): Promise<void> {
     const { sessionId } = this;
-    await this.api.post("/api/sessions", { session_id: sessionId }, { timeout: TIMEOUT });
+    await this.api.post("/api/sessions", { session_id: sessionId }, { timeout: CONNECT_TIMEOUT });
     if (sessionId !== this.sessionId) return;
     this.error = "";
     const isNew = !this.#exists;
     this.#exists = true;
-    if (tab.get(NEXT) === sessionId) tab.set(NEXT, null);
+    forgetSession(sessionId);
     if (isNew) this.#listener.onSession(sessionId, true);
   }
 
   /** Get ready for a conversation that does not exist yet. */
   async #prepare(mine: number): Promise<void> {
-    await this.#loadTools();
+    const { tools } = await this.api.get<ToolList>("/api/tools", {}, AbortSignal.timeout(CONNECT_TIMEOUT));
+    this.#setTools(tools);
     if (mine !== this.#generation) return;
     this.isReady = true;
     this.#setConnection("connected");
@@ -218,13 +207,17 @@ export class SessionController implements ReactiveController {
     this.#stream = new BoardStream(this.api, this.sessionId, {
       onEvent: (kind, event) => this.#take(kind, event),
       onState: (state, delay) => {
-        this.#setConnection(state, delay);
-        if (state === "connected") this.outbox.start();
+        this.#setConnection(state, delay, this.#stream?.silence);
+        if (state !== "connected") return;
+        this.#applyQueue();
+        this.conversation = interruptText(this.conversation); // pieces of it may have been missed
+        this.outbox.start();
+        this.#repeater.hurry();
       },
       onFailure: (problem) => this.#fail(problem, mine),
     });
     this.#stream.open();
-    void this.#loadTools().catch(() => undefined); // titles and suggestions are optional
+    this.#titles = this.#loadTools(this.sessionId).catch(() => undefined); // titles and suggestions are optional
   }
 
   #fail(error: unknown, mine: number): void {
@@ -232,9 +225,8 @@ export class SessionController implements ReactiveController {
     if (error instanceof Problem && error.status === 401) return this.#listener.onDenied(this.api.token.get() !== "");
     if (error instanceof Problem && error.status === 404 && this.#exists) return this.#leaveMissing();
     if (error instanceof Problem) this.error = error.message;
-    this.#retry = setTimeout(() => {
-      if (mine === this.#generation) void this.#connect();
-    }, 3000);
+    const again = () => void (mine === this.#generation && this.#connect());
+    this.#retry = setTimeout(again, Math.min(3000, 500 * 2 ** this.#failures++));
   }
 
   /** Leave a conversation that was deleted, or that belongs to another user. Unsent messages move to a new one. */
@@ -256,8 +248,9 @@ export class SessionController implements ReactiveController {
     this.#frame = null;
   }
 
-  #setConnection(state: ConnectionState, delay = 0): void {
-    this.connection = { state, delay };
+  #setConnection(state: ConnectionState, delay = 0, silence = 0): void {
+    if (state === "connected") this.#failures = 0;
+    this.connection = { state, delay, silence };
     this.#host.requestUpdate();
   }
 
@@ -284,6 +277,7 @@ export class SessionController implements ReactiveController {
     for (const { kind, data, seq } of events) {
       if (kind === "user_input" && typeof data?.["message_id"] === "string") this.outbox.arrived(data["message_id"]);
       if (seq !== undefined) this.outbox.seen(seq);
+      if (kind === "human_answer" || kind === "wallet_tx_response") this.#answers.arrived(String(data["request_id"]));
     }
     if (step.announcement !== null) this.#listener.onAnnouncement(step.announcement);
     this.#host.requestUpdate();
@@ -291,6 +285,7 @@ export class SessionController implements ReactiveController {
 
   #begin(snapshot: Snapshot): void {
     this.#queue = [];
+    this.#snapshots++;
     this.conversation = begin(snapshot, this.conversation);
     this.outbox.seen(snapshot.last_seq ?? 0);
     this.isReady = true;
@@ -300,35 +295,55 @@ export class SessionController implements ReactiveController {
     this.#host.requestUpdate();
   }
 
-  /** Add the history of the cards from the events before the snapshot. It is optional. */
+  /** Add the history of the cards from the events before the snapshot. */
   async #loadHistory(lastSeq: number): Promise<void> {
-    const mine = ++this.#snapshots;
+    const mine = this.#snapshots;
+    await this.#titles; // so that a card with its history has its title too
+    if (mine !== this.#snapshots) return;
     let before: number | null = lastSeq + 1;
-    for (let page = 0; page < PAGES && before !== null && before > 1 && lacksHistory(this.conversation); page++) {
-      const query: Query = { session_id: this.sessionId, before, limit: 500 };
-      const found: EventPage | null = await this.api.get<EventPage>("/api/events", query).catch(() => null);
-      if (found === null || mine !== this.#snapshots) return;
+    for (let page = 0; page < PAGES && before !== null && before > 1; page++) {
+      if (!lacksHistory(this.conversation) && (page > 0 || !lacksResponse(this.conversation))) return;
+      const found: EventPage | undefined = await this.#read<EventPage>("/api/events", { before, limit: 500 });
+      if (found === undefined) return;
       this.conversation = addHistory(this.conversation, found.events);
+      if (page === 0) this.conversation = addTurnEnd(this.conversation, found.events);
       this.#host.requestUpdate();
       before = found.next;
     }
   }
 
-  /** Load the results of calls that ended before the snapshot. Without them, later events update the calls. */
+  /** Load the results of calls that ended before the snapshot. */
   async #settle(): Promise<void> {
-    const mine = this.sessionId;
-    const query = { session_id: mine, limit: 1000 };
-    const found = await this.api.get<{ executions: ExecutionInfo[] }>("/api/executions", query).catch(() => null);
-    if (found === null || mine !== this.sessionId) return;
+    const found = await this.#read<{ executions: ExecutionInfo[] }>("/api/executions", { limit: 1000 });
+    if (found === undefined) return;
     this.conversation = settle(this.conversation, found.executions);
     this.#host.requestUpdate();
   }
 
-  async #loadTools(): Promise<void> {
-    const query = this.#exists ? { session_id: this.sessionId } : {};
-    const { tools } = await this.api.get<{ tools: ToolInfo[] }>("/api/tools", query);
+  async #loadTools(sessionId: string): Promise<void> {
+    const isWanted = () => sessionId === this.sessionId;
+    const found = await this.#repeat<ToolList>("/api/tools", { session_id: sessionId }, isWanted);
+    if (found !== undefined) this.#setTools(found.tools);
+  }
+
+  #setTools(tools: readonly ToolInfo[]): void {
     this.tools = new Map(tools.map((tool) => [tool.name, tool]));
     this.#host.requestUpdate();
+  }
+
+  /** Read what completes the present snapshot. Undefined if there is another one, or if the server refuses. */
+  async #read<T>(path: string, query: Query): Promise<T | undefined> {
+    const mine = this.#snapshots;
+    const isWanted = () => mine === this.#snapshots;
+    const found = await this.#repeat<T>(path, { session_id: this.sessionId, ...query }, isWanted).catch(
+      () => undefined,
+    );
+    return isWanted() ? found : undefined;
+  }
+
+  #repeat<T>(path: string, query: Query, isWanted: () => boolean): Promise<T | undefined> {
+    const read = (signal: AbortSignal) => this.api.get<T>(path, query, signal);
+    return this.#repeater.send(read, { isWanted, isRetried: ({ status }) => status >= 500 || status === 429 });
   }
 
   // Helpers
@@ -336,18 +351,33 @@ export class SessionController implements ReactiveController {
   #newOutbox(): Outbox {
     const { sessionId } = this;
     return new Outbox(sessionId, {
-      send: async ({ id, text }) => {
-        const body = { session_id: sessionId, message: text, message_id: id };
-        return (await this.api.post<{ seq: number }>("/api/chat", body, { timeout: 15_000 })).seq;
+      send: async ({ id, text }, signal) => {
+        const message = { session_id: sessionId, message: text, message_id: id };
+        return sendMessage(this.api, message, await this.pageTools(), signal);
       },
       onChange: () => this.#host.requestUpdate(),
       onDenied: () => this.#listener.onDenied(this.api.token.get() !== ""),
     });
   }
 
-  #setAnswer(id: string, state: AnswerState): void {
-    this.answers = new Map([...this.answers, [id, state]]);
-    this.#host.requestUpdate();
+  #newAnswers(): RequestAnswers {
+    const controller = this;
+    return new RequestAnswers({
+      repeater: this.#repeater,
+      get api() {
+        return controller.api;
+      },
+      get sessionId() {
+        return controller.sessionId;
+      },
+      onChange: () => this.#host.requestUpdate(),
+      onClosed: (requestId, decision, said) => {
+        this.conversation = closeRequest(this.conversation, requestId, decision);
+        if (decision === null) this.error = said; // else the card has it
+        this.#listener.onAnnouncement(said);
+        this.#host.requestUpdate();
+      },
+    });
   }
 
   async #try(action: () => Promise<unknown>): Promise<void> {
@@ -358,29 +388,4 @@ export class SessionController implements ReactiveController {
       this.#host.requestUpdate();
     }
   }
-}
-
-/**
- * The id of the conversation that this tab starts next, made here, so that messages can be stored before the server
- * responds. A reload keeps it, and with it the draft.
- */
-function nextSessionId(): string {
-  const id = tab.get(NEXT) ?? `s${newId()}`;
-  tab.set(NEXT, id);
-  return id;
-}
-
-/** Call a function once, before the next frame, or soon if the page draws no frames. Returns its cancellation. */
-function nextFrame(action: () => void): () => void {
-  const cancel = () => {
-    clearTimeout(timer);
-    cancelAnimationFrame(frame);
-  };
-  const run = () => {
-    cancel();
-    action();
-  };
-  const timer = setTimeout(run, 200);
-  const frame = requestAnimationFrame(run);
-  return cancel;
 }

@@ -49,3 +49,42 @@ test("a conversation is renamed and deleted under its encoded id", async () => {
   await list.delete("a/b");
   assert.deepEqual(writes, [["/api/sessions/a%2Fb", { title: "Tea" }], ["/api/sessions/a%2Fb"]]);
 });
+
+/** A server with numbered sessions, the newest first, which are listed in pages. */
+function pagesOf(count: number) {
+  const all = Array.from({ length: count }, (_, number): SessionInfo => ({
+    session_id: `s${number}`,
+    title: `Title ${number}`,
+    last_activity_at: new Date(Date.UTC(2026, 0, 1) - number * 1000).toISOString(),
+  }));
+  const { list } = listOf([]);
+  const get = async (path: string, query: Query = {}) => {
+    if (path !== "/api/sessions") return all.find(({ session_id: id }) => path.endsWith(`/${id}`));
+    const start = Number(query["after"] ?? 0);
+    const end = start + Number(query["limit"]);
+    return { sessions: all.slice(start, end), next: end < all.length ? String(end) : null };
+  };
+  list.api = { get } as unknown as ApiClient;
+  return { list, all };
+}
+
+test("later pages are loaded one after the other until there are no more", async () => {
+  const { list } = pagesOf(120);
+  await list.refresh();
+  assert.equal(list.sessions.length, 50);
+  while (list.hasMore) await list.loadMore();
+  await list.refresh();
+  assert.deepEqual([list.sessions.length, list.hasMore], [120, false]);
+  assert.equal(new Set(list.sessions.map(({ session_id: id }) => id)).size, 120);
+});
+
+test("the title of the open conversation is known even if it is not listed", async () => {
+  const { list } = pagesOf(120);
+  list.current = "s100";
+  await list.refresh();
+  assert.equal(list.currentTitle, "Title 100");
+  list.current = "s3";
+  assert.equal(list.currentTitle, "Title 3");
+  list.clear();
+  assert.deepEqual([list.currentTitle, list.sessions], ["", []]);
+});

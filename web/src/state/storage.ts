@@ -25,3 +25,14 @@ export function browserStorage(name: "localStorage" | "sessionStorage"): TextSto
     },
   };
 }
+
+/** Remove what this tab has stored, such as drafts, when the person signs out. */
+export function forgetTab(): void {
+  try {
+    const { sessionStorage } = globalThis;
+    const keys = Array.from({ length: sessionStorage.length }, (_, index) => sessionStorage.key(index) ?? "");
+    for (const key of keys) if (key.startsWith("callboard.")) sessionStorage.removeItem(key);
+  } catch {
+    // the browser forbids its storage
+  }
+}

@@ -18,6 +18,13 @@ export type BreakerState =
   /** A few probes, to find out whether the tool works again. */
   | "half_open";
 
+/** A breaker as users see it. */
+export interface BreakerStatus {
+  readonly state: BreakerState;
+  /** Milliseconds until a call is let through; 0 if one may be now. */
+  readonly refusedFor: number;
+}
+
 /** Counts consecutive failures and decides which attempts are let through. */
 export class Breaker {
   readonly #policy: BreakerPolicy;

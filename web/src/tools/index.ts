@@ -27,7 +27,7 @@ export {
 export { ToolRegistryChangeEvent, type ToolRegistryChangeDetail } from "../events/tool-registry-change.ts";
 export { type AgentRunOptions, AgUiAgent, type InterruptResponses } from "./ag-ui-agent.ts";
 export type { AgentRunResult, PendingToolCall } from "./agent-run.ts";
-export { BreakerOpen, type BreakerState } from "./breaker.ts";
+export { BreakerOpen, type BreakerState, type BreakerStatus } from "./breaker.ts";
 export type { Clock, Timer } from "./clock.ts";
 export {
   CATEGORIES,

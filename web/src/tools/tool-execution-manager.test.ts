@@ -358,11 +358,14 @@ describe("breaker and statistics", () => {
     };
     for (const id of ["c1", "c2"]) await manager.execute(tool(handler), id, {});
     assert.equal(manager.stats("t").breaker, "open");
+    assert.deepEqual(manager.breaker("t"), { state: "open", refusedFor: 1_000 });
+    assert.deepEqual(manager.breaker("other"), { state: "closed", refusedFor: 0 });
     const refused = await manager.execute(tool(handler), "c3", {});
     assert.deepEqual(!refused.success && [refused.error.category, refused.error.retryAfter], ["transient", 1_000]);
     assert.deepEqual([calls, seen.at(-1), seen.at(-2)], [2, "failed failed 1", "validating validating 0"]);
     await clock.advance(1_000);
     assert.equal(manager.stats("t").breaker, "half_open");
+    assert.deepEqual(manager.breaker("t"), { state: "half_open", refusedFor: 0 });
     assert.equal((await manager.execute(tool(handler), "c4", {})).success, true);
     assert.equal(manager.stats("t").breaker, "closed");
   });

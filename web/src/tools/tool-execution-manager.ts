@@ -13,7 +13,7 @@ import { ToolExecutionSucceededEvent } from "../events/tool-execution-succeeded.
 import { ToolExecutionValidatingEvent } from "../events/tool-execution-validating.ts";
 import { TypedEventTarget } from "../events/typed-event-target.ts";
 import { abortable } from "./abortable.ts";
-import { Breaker, BreakerOpen } from "./breaker.ts";
+import { Breaker, BreakerOpen, type BreakerStatus } from "./breaker.ts";
 import { type Clock, systemClock, type Timer } from "./clock.ts";
 import { CATEGORIES, categorizeError, ToolError } from "./errors.ts";
 import { ExecutionHistory } from "./execution-history.ts";
@@ -139,9 +139,15 @@ export class ToolExecutionManager extends TypedEventTarget<ToolExecutionManagerE
 
   /** Return the statistics of a tool since its last reset. */
   stats(toolName: string): Statistics {
+    return this.#statsOf(toolName).read(this.breaker(toolName).state);
+  }
+
+  /** Return the state of a tool's breaker. */
+  breaker(toolName: string): BreakerStatus {
     const breaker = this.#breakers.get(toolName);
-    const isProbing = breaker?.state === "open" && breaker.refusedFor(this.#clock.monotonic()) === 0;
-    return this.#statsOf(toolName).read(isProbing ? "half_open" : (breaker?.state ?? "closed"));
+    const state = breaker?.state ?? "closed";
+    const refusedFor = breaker?.refusedFor(this.#clock.monotonic()) ?? 0;
+    return { state: state === "open" && refusedFor === 0 ? "half_open" : state, refusedFor };
   }
 
   /** Reset the statistics of one tool, or of all. Breakers keep their state. */
@@ -217,7 +223,7 @@ export class ToolExecutionManager extends TypedEventTarget<ToolExecutionManagerE
     if (execution.ended) return; // it was cancelled after its handler had returned
     this.#breakers.get(execution.tool.name)?.succeeded(execution.id);
     execution.succeed(result);
-    this.#statsOf(execution.tool.name).succeeded(execution.duration);
+    this.#statsOf(execution.tool.name).ended(execution.duration);
     this.#history.noteEnd(execution);
     this.dispatchEvent(new ToolExecutionSucceededEvent({ execution: execution.record, result }));
   }

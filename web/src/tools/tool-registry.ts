@@ -92,5 +92,12 @@ export class ToolRegistry extends TypedEventTarget<ToolRegistryEventMap> {
   }
 }
 
-/** The registry that all agents of a page use unless they are given another. */
-export const globalToolRegistry = /* @__PURE__ */ new ToolRegistry();
+const SHARED = Symbol.for("callboard.tool-registry");
+
+/** The registry that all agents of a page use unless they are given another. Scripts that bundle it share it. */
+export const globalToolRegistry: ToolRegistry = /* @__PURE__ */ sharedRegistry();
+
+function sharedRegistry(): ToolRegistry {
+  const page = globalThis as { [SHARED]?: ToolRegistry };
+  return (page[SHARED] ??= new ToolRegistry());
+}

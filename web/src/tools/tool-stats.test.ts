@@ -4,7 +4,7 @@ import { ToolStats } from "./tool-stats.ts";
 
 test("counts calls, failures by category, cancellations and retries", () => {
   const stats = new ToolStats();
-  for (let i = 0; i < 6; i++) stats.succeeded(10);
+  for (let i = 0; i < 6; i++) stats.ended(10);
   stats.failed("timeout", 30, 1_000);
   stats.failed("timeout", 30, 2_000);
   stats.failed("cancelled", 20, 3_000);

@@ -33,9 +33,11 @@ export class ToolStats {
   #durations = new QuantileSketch();
   #lastErrorAt: number | undefined;
 
-  /** Record a call that succeeded. */
-  succeeded(duration: number): void {
-    this.#ended(duration);
+  /** Record the duration of a call that ended. */
+  ended(duration: number): void {
+    this.#calls += 1;
+    this.#totalTime += duration;
+    this.#durations.add(duration);
   }
 
   /** Record a call that failed or was cancelled. */
@@ -46,7 +48,7 @@ export class ToolStats {
       this.#failures.set(category, (this.#failures.get(category) ?? 0) + 1);
       this.#lastErrorAt = at;
     }
-    this.#ended(duration);
+    this.ended(duration);
   }
 
   /** Record an attempt that is followed by another. */
@@ -73,11 +75,5 @@ export class ToolStats {
       lastErrorAt: this.#lastErrorAt,
       breaker,
     };
-  }
-
-  #ended(duration: number): void {
-    this.#calls += 1;
-    this.#totalTime += duration;
-    this.#durations.add(duration);
   }
 }

@@ -20,6 +20,8 @@ export interface ToolDefinition<TArgs = unknown> {
 
 /** What is known of a tool beside its schema. */
 export interface ToolMetadata {
+  /** Name for people. Default: the tool's name in words. */
+  readonly title?: string;
   readonly category?: string;
   /** Whether a second run does no harm. Only such a tool is retried after an error that may have had an effect. */
   readonly idempotent?: boolean;

@@ -2,12 +2,14 @@ import { css } from "lit";
 import { baseStyles } from "../shared/base-styles.ts";
 import { buttonStyles } from "../shared/button-styles.ts";
 import { themeStyles } from "../shared/theme-styles.ts";
+import { formStyles } from "../form/styles.ts";
 import { dialogStyles } from "../token-dialog/styles.ts";
 
 const layoutStyles = css`
   :host {
     display: grid;
     grid-template: minmax(0, 1fr) / minmax(0, 1fr);
+    --chosen: light-dark(var(--sheet), color-mix(in srgb, var(--ink) 12%, var(--paper)));
     height: 100dvh;
   }
   callboard-sidebar {
@@ -23,8 +25,74 @@ const layoutStyles = css`
     visibility: visible;
     box-shadow: 0 0 40px rgb(0 0 0 / 25%);
   }
+  .view {
+    display: grid;
+    grid-template: minmax(0, 1fr) / minmax(0, 1fr);
+    min-height: 0;
+  }
+  [hidden] {
+    display: none;
+  }
+  .views {
+    display: grid;
+    gap: 1px;
+  }
+  .views a {
+    display: flex;
+    align-items: center;
+    justify-content: space-between;
+    min-height: 34px;
+    padding: 4px 10px;
+    color: inherit;
+    border-radius: 10px;
+    font-size: 0.92rem;
+    text-decoration: none;
+  }
+  .views a:hover {
+    background: color-mix(in srgb, var(--ink) 5%, transparent);
+  }
+  .views a[aria-current] {
+    background: var(--chosen);
+    box-shadow: var(--shadow);
+  }
+  .views .badge {
+    min-width: 22px;
+    padding: 0 7px;
+    color: var(--sheet);
+    background: var(--wait);
+    border-radius: 99px;
+    font-size: 0.78rem;
+    font-weight: 600;
+    text-align: center;
+    font-variant-numeric: tabular-nums;
+  }
+  .timeline-link {
+    display: inline-flex;
+    flex: none;
+    align-items: center;
+    min-height: 32px;
+    padding-inline: 6px;
+    color: var(--faint);
+    font-size: 0.92rem;
+    font-weight: 500;
+    text-decoration: none;
+  }
+  .timeline-link:hover {
+    color: var(--ink);
+    text-decoration: underline;
+  }
+  h1:focus {
+    outline: none;
+  }
+  nav,
+  callboard-token-dialog,
   callboard-shortcuts {
     position: absolute;
+  }
+  label {
+    display: block;
+    font-size: 0.88rem;
+    font-weight: 600;
   }
   .shade {
     position: fixed;
@@ -45,14 +113,13 @@ const layoutStyles = css`
   }
   .skip {
     position: absolute;
-    inset-inline-start: -999px;
-  }
-  .skip:focus {
     inset-inline-start: 12px;
     top: 12px;
     z-index: 3;
-    padding: 8px 12px;
-    background: var(--sheet);
+    box-shadow: var(--shadow);
+  }
+  .skip:not(:focus) {
+    clip-path: inset(50%);
   }
   #shortcuts dl {
     display: grid;
@@ -85,4 +152,4 @@ const layoutStyles = css`
   }
 `;
 
-export const appStyles = [themeStyles, baseStyles, buttonStyles, dialogStyles, layoutStyles];
+export const appStyles = [themeStyles, baseStyles, buttonStyles, formStyles, dialogStyles, layoutStyles];

@@ -43,13 +43,44 @@ export const callStyles = css`
   }
   .card strong {
     overflow-wrap: break-word;
-    font: 600 0.92rem/1.3 var(--mono);
+    font-size: 0.95rem;
+    font-weight: 600;
+    line-height: 1.3;
+  }
+  .card .tool {
+    color: var(--faint);
+    font: 0.8rem/1.3 var(--mono);
+  }
+  .about {
+    margin: 0;
+    color: var(--faint);
+    white-space: pre-wrap;
+  }
+  .attempts {
+    margin: 0;
+    padding: 0;
+    list-style: none;
+    color: var(--faint);
+    font-size: 0.82rem;
+    font-variant-numeric: tabular-nums;
+  }
+  .attempts em {
+    color: var(--wait);
+    font-style: normal;
+  }
+  .late-answer {
+    color: var(--ink);
+    background: color-mix(in srgb, var(--wait) 14%, var(--sheet));
   }
   .status {
     margin-inline-end: auto;
     color: var(--mark);
     font-size: 0.85rem;
     font-weight: 600;
+  }
+  .place {
+    color: var(--faint);
+    font-size: 0.85rem;
   }
   .details > summary {
     font-size: 0.82rem;
@@ -67,6 +98,9 @@ export const callStyles = css`
     font-size: 0.88rem;
     font-variant-numeric: tabular-nums;
   }
+  .card .notice {
+    margin: 0;
+  }
   .retry-errors,
   .partials {
     margin: 0;
@@ -80,9 +114,13 @@ export const callStyles = css`
   .retry-errors li::before {
     content: "↻ ";
   }
-  .partials li::before {
+  .partials li:not(.fields)::before {
     content: "✓ ";
     color: var(--good);
+  }
+  .partials .fields {
+    padding-block: 0.4rem;
+    border-block-start: 1px dashed var(--line);
   }
   .times {
     font-size: 0.82rem;

@@ -2,6 +2,7 @@ import { css } from "lit";
 import { callStyles } from "../call/styles.ts";
 import { composerStyles } from "../composer/styles.ts";
 import { connectionStyles } from "../connection/styles.ts";
+import { copyLinkStyles } from "../copy-link/styles.ts";
 import { decisionStyles } from "../decision/styles.ts";
 import { formStyles } from "../form/styles.ts";
 import { messageStyles } from "../message/styles.ts";
@@ -38,12 +39,25 @@ const layoutStyles = css`
   }
   h1,
   slot[name="title"]::slotted(*) {
+    flex: 1;
+    min-width: 0;
     margin: 0;
-    margin-inline-end: auto;
-    font: 600 1.2rem/1 var(--serif);
+    overflow: hidden;
+    font: 600 1.1rem/1.4 var(--serif);
     letter-spacing: 0.01em;
+    text-overflow: ellipsis;
+    white-space: nowrap;
+  }
+  #link-notice {
+    display: flex;
+    align-items: center;
+    justify-content: space-between;
+    gap: 8px;
+    padding-block: 3px;
+    background: color-mix(in srgb, var(--busy) 9%, var(--sheet));
   }
   #scroller {
+    position: relative; /* contains labels for screen readers, which would lengthen the page */
     overflow-y: auto;
     overscroll-behavior: contain;
     scroll-padding: 16px;
@@ -121,5 +135,6 @@ export const chatStyles = [
   decisionStyles,
   requestStyles,
   callStyles,
+  copyLinkStyles,
   dialogStyles,
 ];

@@ -29,6 +29,12 @@ export class CodeElement extends Part {
     </figure>`;
   }
 
+  override willUpdate(changed: PropertyValues<this>): void {
+    if (!changed.has("code")) return;
+    this.isCopied = false;
+    if (!this.code.startsWith(changed.get("code") ?? "")) this.pieces = null; // of other code
+  }
+
   override updated(changed: PropertyValues<this>): void {
     if (changed.has("code") || changed.has("language")) void this.#highlight();
   }

@@ -31,6 +31,16 @@ export class ComposerElement extends Part {
     this.#field?.focus();
   }
 
+  /** Put a text into the field, after what is already there. */
+  fill(text: string): void {
+    if (this.#field === null) return;
+    const before = this.#field.value.trimEnd();
+    this.#field.value = before === "" || before === text ? text : `${before}\n\n${text}`;
+    this.#keep();
+    this.#field.focus();
+    this.#field.setSelectionRange(this.#field.value.length, this.#field.value.length);
+  }
+
   override render() {
     return html`<form class="composer" id="composer" @submit=${this.#submit}>
       <label class="hidden" for="message">${texts.composerLabel}</label>

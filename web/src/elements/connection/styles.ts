@@ -15,10 +15,10 @@ export const connectionStyles = css`
     border-radius: 50%;
     background: var(--wait);
   }
-  .connection[data-state="connected"] .indicator {
+  .connection[data-shown="connected"] .indicator {
     background: var(--good);
   }
-  .connection:is([data-state="lost"], [data-state="waiting"]) .indicator {
+  .connection:is([data-shown="lost"], [data-shown="waiting"]) .indicator {
     background: var(--bad);
   }
 `;

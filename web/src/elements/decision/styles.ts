@@ -20,6 +20,11 @@ export const decisionStyles = css`
     content: "– ";
     color: var(--faint);
   }
+  .decision .given,
+  .decision .facts {
+    margin: 4px 0 0;
+    color: var(--ink);
+  }
   .changes {
     margin: 6px 0 0;
   }

@@ -12,6 +12,16 @@ const LONG = 200; // characters of a text that gets several lines
 
 let count = 0;
 
+/** The text of an input is not valid. */
+class InvalidInput extends Error {
+  readonly input: Input | null;
+
+  constructor(message: string, input: Input | null) {
+    super(message);
+    this.input = input;
+  }
+}
+
 /**
  * The fields for a value of a JSON schema. A value without a suitable field is entered as JSON.
  *
@@ -21,12 +31,15 @@ export class FormElement extends Part {
   static override properties = {
     schema: { attribute: false },
     value: { attribute: false },
+    text: { attribute: false },
     label: {},
     asJson: { attribute: false },
   };
   declare schema: Schema;
   /** The value to start with, or undefined for the defaults of the schema. */
   declare value: unknown;
+  /** The text of the field for JSON, if it is not that of the value. */
+  declare text: string | undefined;
   /** The label of the field for JSON. */
   declare label: string;
   /** Whether the value is entered as JSON although the schema has fields. */
@@ -37,12 +50,31 @@ export class FormElement extends Part {
     super();
     this.schema = {};
     this.value = undefined;
+    this.text = undefined;
     this.label = texts.answerJson;
     this.asJson = false;
   }
 
-  /** The value that the person entered. Throws an error with a message for people. */
+  /** What the person has entered up to now: a value, the text of incomplete JSON, or nothing that can be kept. */
+  entered(): { readonly value: unknown } | { readonly text: string } | Record<string, never> {
+    try {
+      return { value: this.#read() };
+    } catch {
+      return this.#fields === null ? { text: this.#input("json")?.value ?? "" } : {};
+    }
+  }
+
+  /** The value that the person entered. Focuses a field that is not valid, and throws an error with a text for people. */
   read(): unknown {
+    try {
+      return this.#read();
+    } catch (error) {
+      if (error instanceof InvalidInput) error.input?.focus();
+      throw error;
+    }
+  }
+
+  #read(): unknown {
     const fields = this.#fields;
     if (fields === null) return this.#readJson(this.#input("json"), this.label);
     const answer: Record<string, unknown> = {};
@@ -63,7 +95,7 @@ export class FormElement extends Part {
 
   override render() {
     const fields = this.#fields;
-    if (fields === null) return this.#json("json", this.label, this.value);
+    if (fields === null) return this.#json("json", this.label, this.value, nothing, this.text);
     return html`<div class="fields">${fields.map((field) => this.#field(field))}</div>`;
   }
 
@@ -76,7 +108,7 @@ export class FormElement extends Part {
     const id = `${this.#id}-${name}`;
     const given = isFields(this.value) && name in this.value ? this.value[name] : schema.default;
     const note = hint === "" ? nothing : html`<p class="hint" id="${id}-hint">${hint}</p>`;
-    if (kind === "json") return this.#json(name, label, given, note);
+    if (kind === "json") return this.#json(name, label, given, note, inputText(field, given));
     if (kind === "check") {
       return html`<div class="field check">
         <label for=${id}><input id=${id} name=${name} type="checkbox" .checked=${given === true} />${label}</label>${note}
@@ -105,9 +137,9 @@ export class FormElement extends Part {
       max=${schema.maximum ?? nothing} maxlength=${longest} ?required=${isRequired} aria-describedby=${described} .value=${text} />`;
   }
 
-  #json(name: string, label: string, value: unknown, note: unknown = nothing) {
+  #json(name: string, label: string, value: unknown, note: unknown = nothing, given?: string) {
     const id = `${this.#id}-${name}`;
-    const text = value === undefined ? "" : JSON.stringify(value, null, 2);
+    const text = given ?? (value === undefined ? "" : JSON.stringify(value, null, 2));
     const rows = Math.min(12, text.split("\n").length + 1);
     return html`<div class="field">
       <label for=${id}>${label}</label>
@@ -120,8 +152,7 @@ export class FormElement extends Part {
     try {
       return JSON.parse(input?.value ?? "") as unknown;
     } catch {
-      input?.focus();
-      throw new Error(texts.notJson(label));
+      throw new InvalidInput(texts.notJson(label), input);
     }
   }
 

@@ -1,42 +1,68 @@
-import { html, type TemplateResult } from "lit";
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { isFields } from "../../api/wire.ts";
-import { LONG } from "../../format.ts";
+import { jsonStart, LONG } from "../../format.ts";
 import { texts } from "../../texts.ts";
 import { Part } from "../part/part.ts";
 
-const MAX_ENTRIES = 200; // entries that are shown at once
+const MAX_ENTRIES = 50; // entries that are added at once
+const PREVIEW = 60; // characters of a closed branch
 
 /** JSON as a tree. The entries of a branch are made when the person opens it, so that large values do not block the page. */
 export class JsonTreeElement extends Part {
-  static override properties = { value: { attribute: false }, isOpen: { state: true }, limit: { state: true } };
+  static override properties = {
+    value: { attribute: false },
+    levels: { attribute: false },
+    isOpen: { attribute: false },
+    limit: { state: true },
+  };
   declare value: unknown;
+  /** The number of levels that are open at first. */
+  declare levels: number;
+  /** Whether the branch is open at first. */
   declare isOpen: boolean;
   declare limit: number;
 
   constructor() {
     super();
+    this.levels = 0;
     this.isOpen = false;
     this.limit = MAX_ENTRIES;
   }
 
+  override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.has("levels") && this.levels > 0) this.isOpen = true;
+  }
+
   override render(): TemplateResult {
-    if (!isFields(this.value) && !Array.isArray(this.value))
-      return html`<span class="json">${encode(this.value)}</span>`;
-    const entries = Object.entries(this.value);
-    const label = Array.isArray(this.value) ? texts.listOf(entries.length) : texts.objectOf(entries.length);
+    const { value } = this;
+    if (!isFields(value) && !Array.isArray(value)) return html`<span class="json" dir="auto">${encode(value)}</span>`;
+    const names = Array.isArray(value) ? null : Object.keys(value);
+    const count = names?.length ?? (value as readonly unknown[]).length;
+    const label = names === null ? texts.listOf(count) : texts.objectOf(count);
     return html`<details class="json" ?open=${this.isOpen} @toggle=${this.#onToggle}>
-      <summary>${label}</summary>
-      ${this.isOpen ? this.#entries(entries) : ""}
+      <summary>${label}${this.isOpen || count === 0 ? nothing : html` <span class="preview-json" dir="auto">${preview(value)}</span>`}</summary>
+      ${this.isOpen ? this.#entries(names, count) : nothing}
     </details>`;
   }
 
-  #entries(entries: [string, unknown][]) {
-    const left = entries.length - this.limit;
+  #entries(names: readonly string[] | null, count: number) {
+    const shown = Math.min(count, this.limit);
+    const value = this.value as Readonly<Record<string, unknown>>;
+    const labels = names?.slice(0, shown) ?? Array.from({ length: shown }, (_, place) => String(place));
     return html`<ul>
-      ${entries.slice(0, this.limit).map(([name, value]) => html`<li><span class="name">${name}</span> <callboard-json-tree .value=${value}></callboard-json-tree></li>`)}
-      ${left > 0 ? html`<li><button type="button" class="quiet" @click=${() => (this.limit += MAX_ENTRIES)}>${texts.moreRows(left)}</button></li>` : ""}
+      ${labels.map(
+        (name) => html`<li>
+          <span class="name" dir="auto">${name}</span>
+          <callboard-json-tree .levels=${this.levels - 1} .value=${value[name]}></callboard-json-tree>
+        </li>`,
+      )}
+      ${count > shown ? html`<li><button type="button" class="quiet more" @click=${this.#more}>${texts.showMore(count - shown)}</button></li>` : nothing}
     </ul>`;
   }
+
+  readonly #more = () => {
+    this.limit += 4 * MAX_ENTRIES;
+  };
 
   readonly #onToggle = (event: Event) => {
     event.stopPropagation();
@@ -44,8 +70,13 @@ export class JsonTreeElement extends Part {
   };
 }
 
+function preview(value: unknown): string {
+  const text = jsonStart(value, PREVIEW);
+  return text.length > PREVIEW ? `${text.slice(0, PREVIEW)}…` : text;
+}
+
 function encode(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = jsonStart(value, 10 * LONG) || String(value);
   return text.length > 10 * LONG ? `${text.slice(0, 10 * LONG)}…` : text;
 }
 

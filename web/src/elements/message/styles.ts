@@ -116,13 +116,19 @@ export const messageStyles = css`
     min-height: 32px;
     font-size: 0.82rem;
   }
+  callboard-user-message .message-tools {
+    gap: 0;
+  }
   .message-tools .copy {
     margin-inline-start: -8px;
     opacity: 0;
     font-size: 0.8rem;
   }
+  .user .message-tools .copy {
+    margin-inline-start: 0;
+  }
   li:is(:hover, :focus-within) .copy,
-  li:last-child .copy {
+  li.model:last-child .copy {
     opacity: 1;
   }
   @media (hover: none) {

@@ -1,27 +1,30 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
-import { live } from "lit/directives/live.js";
 import type { Schema, ToolInfo } from "../../api/wire.ts";
 import { AnswerEvent } from "../../events/answer-event.ts";
+import { title } from "../../format.ts";
+import { type AnswerMode, answerDrafts } from "../../state/answer-drafts.ts";
 import type { OpenRequest } from "../../state/conversation.ts";
-import { differences } from "../../state/history.ts";
-import { fieldsOf } from "../../state/schema.ts";
-import type { AnswerState } from "../../state/session-controller.ts";
+import { type Decision, differences } from "../../state/history.ts";
+import { fieldsOf, unsuitable, withDefaults } from "../../state/schema.ts";
+import type { AnswerState } from "../../state/request-answers.ts";
 import { texts } from "../../texts.ts";
+import "../countdown/countdown.ts";
 import { differenceList } from "../decision/decision.ts";
 import "../form/form.ts";
 import type { FormElement } from "../form/form.ts";
 import { Part } from "../part/part.ts";
-import "../countdown/countdown.ts";
 
-type Mode = "choices" | "edit" | "reject";
+let reason: Schema | null = null;
 
-const REASON: Schema = { type: "object", properties: { reason: { type: "string", description: texts.reasonHint } } };
+/** The schema of a reason. It is made when it is needed, after the texts may have been translated. */
+const reasonSchema = (): Schema =>
+  (reason ??= { type: "object", properties: { reason: { type: "string", description: texts.reasonHint } } });
 
 /**
  * A request to the person: an approval, or a question with a form.
  *
  * There is one primary button at any time, and it sends what is visible: while arguments are edited, the original ones
- * cannot be approved.
+ * cannot be approved. What the person has entered survives a reload, and a switch between the form and JSON.
  *
  * @fires callboard-answer - The person answers.
  */
@@ -35,18 +38,24 @@ export class RequestElement extends Part {
     asJson: { state: true },
     problem: { state: true },
     changes: { state: true },
+    isPlain: { state: true },
   };
   declare request: OpenRequest;
-  /** The name of the tool that asks. */
+  /** The title of the tool that asks. */
   declare tool: string;
   declare info: ToolInfo | undefined;
   /** The answer that is being sent, or that was refused. */
   declare answer: AnswerState | undefined;
-  declare mode: Mode;
+  declare mode: AnswerMode;
   declare asJson: boolean;
   declare problem: string;
-  declare changes: ReturnType<typeof differences>;
-  #opener: Mode = "choices";
+  /** What the person has changed. Null while the JSON is incomplete. */
+  declare changes: Decision["changes"] | null;
+  /** Whether the element for wallets could not be loaded. */
+  declare isPlain: boolean;
+  /** The value with which the form starts, and the text of incomplete JSON. Undefined for those of the request. */
+  #entered: { readonly value?: unknown; readonly text?: string } | undefined;
+  #opener: AnswerMode = "choices";
   #lost: HTMLElement | null = null;
 
   constructor() {
@@ -55,6 +64,7 @@ export class RequestElement extends Part {
     this.asJson = false;
     this.problem = "";
     this.changes = [];
+    this.isPlain = false;
   }
 
   /** Focus the first control. */
@@ -68,13 +78,16 @@ export class RequestElement extends Part {
   }
 
   override willUpdate(changed: PropertyValues<this>): void {
+    const isOther = changed.has("request") && changed.get("request")?.id !== this.request.id;
+    if (isOther) this.#restore();
+    if (this.mode === "edit" && (isOther || changed.has("info"))) this.#compareDraft();
     if (!changed.has("answer")) return;
     this.problem = this.answer?.problem ?? "";
     if (this.answer?.isBusy) this.#lost = this.focused; // a disabled button loses the focus
   }
 
   override updated(changed: PropertyValues<this>): void {
-    if (changed.has("mode") && changed.get("mode") !== undefined) this.#moveFocus();
+    if (changed.has("mode") && changed.get("mode") !== undefined && this.#opener !== "choices") this.#moveFocus();
     if (!changed.has("answer") || this.answer?.isBusy) return;
     if (this.#lost?.isConnected) this.#lost.focus({ preventScroll: true });
     this.#lost = null;
@@ -82,7 +95,7 @@ export class RequestElement extends Part {
 
   override render(): TemplateResult {
     return html`<div class="request">
-        ${this.request.purpose === "approval" ? this.#approval() : this.#question()}
+        ${this.request.purpose === "approval" ? this.#approval() : this.request.purpose === "wallet" ? this.#wallet() : this.#question()}
         ${this.request.expiresAt === null ? nothing : html`<callboard-countdown .until=${this.request.expiresAt}></callboard-countdown>`}
       </div>
       <p class="notice error" role="alert" ?hidden=${this.problem === ""}>${this.problem}</p>`;
@@ -90,18 +103,16 @@ export class RequestElement extends Part {
 
   #approval() {
     if (this.mode === "reject") {
-      return this.#form(texts.whyReject, REASON, {}, texts.reject, "stop", (given) => ({
+      return this.#form(texts.whyReject, reasonSchema(), {}, texts.reject, "stop", (given) => ({
         approved: false,
         ...(given as object),
       }));
     }
     if (this.mode === "edit") {
       const { payload } = this.request;
-      const schema = this.info?.input_schema ?? {};
-      return this.#form(texts.editArguments, schema, payload, texts.approveThese, "yes", (given) => ({
-        approved: true,
-        arguments: given,
-      }));
+      return this.#form(texts.editArguments, this.#schema, payload, texts.approveThese, "yes", (given) =>
+        this.#compare(given).length > 0 ? { approved: true, arguments: given } : { approved: true },
+      );
     }
     const isBusy = this.answer?.isBusy ?? false;
     return html`<p class="question">${texts.allowCall}</p>
@@ -110,6 +121,13 @@ export class RequestElement extends Part {
         <button type="button" class="stop" data-mode="reject" ?disabled=${isBusy} @click=${() => this.#switch("reject")}>${texts.rejectMore}</button>
         <button type="button" class="quiet" data-mode="edit" ?disabled=${isBusy} @click=${() => this.#switch("edit")}>${texts.editMore}</button>
       </div>`;
+  }
+
+  /** A wallet signs. Its element is loaded when it is needed; without it, the person answers in a form. */
+  #wallet() {
+    if (this.isPlain) return this.#question();
+    void import("../wallet-request/wallet-request.ts").catch(() => (this.isPlain = true));
+    return html`<callboard-wallet-request .request=${this.request} .answer=${this.answer}></callboard-wallet-request>`;
   }
 
   #question() {
@@ -126,32 +144,49 @@ export class RequestElement extends Part {
   ) {
     const isBusy = this.answer?.isBusy ?? false;
     const isEdit = this.mode === "edit";
-    const hasFields = isEdit && fieldsOf(schema) !== null;
+    const entered = this.#entered;
     return html`<p class="question">${prompt}</p>
-      <form @submit=${(event: Event) => this.#submit(event, answer)} @keydown=${this.#onKey} @input=${() => this.#compare(value)}>
+      <form @submit=${(event: Event) => this.#submit(event, answer)} @keydown=${this.#onKey} @input=${this.#onInput}>
         <callboard-form
           .schema=${schema}
-          .value=${value}
-          .asJson=${live(isEdit && this.asJson)}
+          .value=${entered === undefined ? value : entered.value}
+          .text=${entered?.text}
+          .asJson=${isEdit && this.asJson}
           .label=${isEdit ? texts.argumentsJson : texts.answerJson}
         ></callboard-form>
-        ${
-          isEdit && this.changes.length > 0
-            ? html`<div class="preview" aria-live="polite"><p class="hint">${texts.willChange}</p>${differenceList(this.changes)}</div>`
-            : nothing
-        }
-        <button type="submit" class=${kind} ?disabled=${isBusy}>${label}</button>
-        ${this.mode === "choices" ? nothing : html`<button type="button" class="quiet" ?disabled=${isBusy} @click=${this.#back}>${texts.back}</button>`}
-        ${hasFields ? html`<button type="button" class="quiet" @click=${this.#toggleJson}>${this.asJson ? texts.asForm : texts.asJson}</button>` : nothing}
+        ${isEdit ? this.#preview() : nothing}
+        <div class="choices">
+          <button type="submit" class=${kind} ?disabled=${isBusy}>${label}</button>
+          ${this.mode === "choices" ? nothing : html`<button type="button" class="quiet" ?disabled=${isBusy} @click=${this.#back}>${texts.back}</button>`}
+          ${
+            isEdit && fieldsOf(schema) !== null
+              ? html`<button type="button" class="quiet" ?disabled=${isBusy} @click=${this.#toggleJson}>${this.asJson ? texts.asForm : texts.asJson}</button>`
+              : nothing
+          }
+        </div>
       </form>`;
   }
 
-  #switch(mode: Mode): void {
+  /** What the answer would change, before it is sent. */
+  #preview() {
+    if (this.changes === null) return html`<p class="hint" role="status">${texts.incompleteJson}</p>`;
+    if (this.changes.length === 0) return html`<p class="hint">${texts.noChanges}</p>`;
+    return html`<div class="preview" role="status"><p class="hint">${texts.willChange}</p>${differenceList(this.changes)}</div>`;
+  }
+
+  get #schema(): Schema {
+    return this.info?.input_schema ?? {};
+  }
+
+  #switch(mode: AnswerMode): void {
+    const { payload } = this.request;
     this.#opener = mode;
+    this.#entered = undefined;
     this.mode = mode;
     this.problem = "";
     this.changes = [];
-    this.asJson = false;
+    this.asJson = mode === "edit" && unsuitable(fieldsOf(this.#schema) ?? [], payload)?.length !== 0;
+    answerDrafts.set(this.request.id, mode === "choices" ? null : { mode, asJson: this.asJson, value: payload });
   }
 
   readonly #back = () => {
@@ -160,25 +195,67 @@ export class RequestElement extends Part {
     this.#opener = from;
   };
 
-  /** Show the other view of the arguments, with the values that were entered. */
+  /** Continue where the person was before a reload. */
+  #restore(): void {
+    const draft = answerDrafts.get(this.request.id);
+    const isApproval = this.request.purpose === "approval";
+    this.mode = draft !== null && isApproval ? draft.mode : "choices";
+    this.asJson = draft?.asJson ?? false;
+    this.#opener = "choices";
+    this.#entered = draft === null || (isApproval && draft.mode === "choices") ? undefined : draft;
+  }
+
+  /** Compare what was entered with the request again: the tool's schema may have come later. */
+  #compareDraft(): void {
+    const draft = answerDrafts.get(this.request.id);
+    if (draft?.text !== undefined) this.changes = null;
+    else if (draft !== null) this.changes = this.#compare(draft.value);
+  }
+
+  /** Show the other view of the arguments, with the values that were entered. What it cannot show is refused. */
   readonly #toggleJson = async () => {
-    this.asJson = !this.asJson;
+    const form = this.#formElement;
+    if (form === null) return;
+    try {
+      const value = form.read();
+      if (this.asJson) this.#checkForm(value);
+      this.#entered = { value };
+      this.asJson = !this.asJson;
+      this.problem = "";
+      answerDrafts.set(this.request.id, { mode: this.mode, asJson: this.asJson, value });
+    } catch (error) {
+      this.problem = error instanceof Error ? error.message : String(error);
+      return;
+    }
     await this.updateComplete;
     this.#moveFocus();
   };
+
+  /** Raise an error if the form would change or lose a part of a value. */
+  #checkForm(value: unknown): void {
+    const left = unsuitable(fieldsOf(this.#schema) ?? [], value);
+    if (left === null) throw new Error(texts.notAnObject);
+    if (left.length > 0) throw new Error(texts.notInForm(left.map((name) => `“${title(name)}”`).join(", ")));
+  }
 
   #moveFocus(): void {
     if (this.mode === "choices") this.querySelector<HTMLElement>(`[data-mode="${this.#opener}"]`)?.focus();
     else void this.#formElement?.updateComplete.then(() => this.#formElement?.focus());
   }
 
-  #compare(before: unknown): void {
-    if (this.mode !== "edit") return;
-    try {
-      this.changes = differences(before, this.#formElement?.read());
-    } catch {
-      // incomplete JSON
-    }
+  /** Keep what was entered, and compare it with the request. */
+  readonly #onInput = () => {
+    const form = this.#formElement;
+    if (form === null) return;
+    const { mode, asJson } = this;
+    const entered = form.entered();
+    this.changes = "value" in entered ? (mode === "edit" ? this.#compare(entered.value) : []) : null;
+    if ("value" in entered || "text" in entered) answerDrafts.set(this.request.id, { mode, asJson, ...entered });
+  };
+
+  #compare(value: unknown): Decision["changes"] {
+    const fields = fieldsOf(this.#schema) ?? [];
+    return differences(withDefaults(fields, this.request.payload), withDefaults(fields, value));
   }
 
   #submit(event: Event, answer: (given: unknown) => unknown): void {

@@ -15,12 +15,11 @@ export const requestStyles = css`
     flex-wrap: wrap;
     gap: 8px;
   }
-  .request form > button {
+  .request form > .choices,
+  .request form > .hint {
     margin-block-start: 10px;
-    margin-inline-end: 8px;
   }
-  .choices .quiet,
-  .request form > .quiet {
+  .choices .quiet {
     min-height: 44px;
     color: var(--ink);
     border-color: var(--line);

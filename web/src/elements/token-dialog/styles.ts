@@ -33,6 +33,15 @@ export const dialogStyles = css`
     margin-top: 6px;
     font-size: 0.9rem;
   }
+  dialog .question {
+    margin-bottom: 18px;
+    color: var(--ink);
+  }
+  dialog .choices {
+    display: flex;
+    justify-content: flex-end;
+    gap: 10px;
+  }
   dialog .notice {
     margin: 10px 0 0;
   }

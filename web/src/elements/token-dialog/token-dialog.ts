@@ -29,6 +29,16 @@ export class TokenDialogElement extends Part {
     if (!dialog.open) dialog.showModal();
   }
 
+  get isOpen(): boolean {
+    return this.#isWanted;
+  }
+
+  /** Close the dialog, because there is a token. */
+  close(): void {
+    this.#isWanted = false;
+    this.#dialog?.close();
+  }
+
   override render() {
     return html`<dialog id="token-dialog" aria-labelledby="token-title" @close=${this.#onClose}>
       <form method="dialog" id="token-form" @submit=${this.#onSubmit}>

@@ -42,7 +42,52 @@ export const valueStyles = css`
     white-space: pre-wrap;
   }
   .scrolled {
-    overflow-x: auto;
+    max-height: 24rem;
+    overflow: auto;
+  }
+  .scrolled thead th {
+    position: sticky;
+    inset-block-start: 0;
+    background: var(--sheet);
+  }
+  td[data-number] {
+    font-variant-numeric: tabular-nums;
+  }
+  .result .value {
+    max-height: 24rem;
+    overflow: auto;
+  }
+  .value.markdown {
+    white-space: normal;
+  }
+  .value a,
+  .facts a {
+    color: var(--focus);
+    text-underline-offset: 0.15em;
+  }
+  .value-tools {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 4px;
+    margin-block-start: 4px;
+  }
+  .value-tools .quiet,
+  .more {
+    margin-inline-start: -10px;
+    font-size: 0.82rem;
+  }
+  .value-tools .quiet + .quiet {
+    margin-inline-start: 0;
+  }
+  .picture {
+    display: block;
+    max-width: 100%;
+    max-height: 24rem;
+    border-radius: 8px;
+  }
+  .preview-json {
+    color: var(--faint);
+    opacity: 0.85;
   }
   table {
     border-collapse: collapse;
@@ -61,6 +106,9 @@ export const valueStyles = css`
   }
   .json {
     font: 0.82rem/1.5 var(--mono);
+  }
+  .json summary {
+    min-height: 1.5em;
   }
   .json ul {
     margin: 0;
