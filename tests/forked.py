@@ -35,7 +35,7 @@ UNWANTED = ("FORCE_COLOR", "PY_COLORS", "NO_COLOR", "COLUMNS", "LINES", "PYTHONI
 """Environment variables that libraries read on import, and that a test may need to change."""
 LENGTH, NUMBER = struct.Struct("q"), struct.Struct("i")
 
-PATIENCE = 60.0
+PATIENCE = 90.0
 
 fresh = False
 """Whether each process is a new interpreter."""

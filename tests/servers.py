@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 
 import psycopg
 
-DEADLINE = 60.0
+DEADLINE = 90.0
 """Seconds that a server may take to start or to stop."""
 
 POSTGRES_SETTINGS = {

@@ -226,7 +226,7 @@ async def test_e1_nothing_is_left_running() -> None:
     assert len(asyncio.all_tasks()) == before
     for thread in threading.enumerate():
         if thread.name == "callboard-watchdog":
-            await asyncio.to_thread(thread.join, 5)
+            await asyncio.to_thread(thread.join, 90)
             assert not thread.is_alive()
 
 
@@ -239,7 +239,7 @@ async def test_e1_runtime_that_has_ended_is_freed(store_url: str) -> None:
         return [weakref.ref(runtime), weakref.ref(live_session(session))]
 
     ended = await use()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(90):
         while any(each() for each in ended):  # a thread of the store may still hold its last job
             gc.collect()
             await asyncio.sleep(0.01)

@@ -85,7 +85,7 @@ def test_sqlalchemy_takes_the_url(postgres_url: str) -> None:
 
 def test_another_process_takes_the_url(postgres_url: str) -> None:
     code = "import psycopg, sys; psycopg.connect(sys.argv[1], autocommit=True).execute('CREATE TABLE made_there ()')"
-    subprocess.run([sys.executable, "-c", code, postgres_url], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", code, postgres_url], check=True, timeout=300)
     assert ask(postgres_url, "SELECT count(*) FROM made_there") == [(0,)]
 
 
@@ -194,6 +194,6 @@ def test_whole_run_without_a_server_fails_in_ci(tmp_path: Path) -> None:
     environment.pop("CALLBOARD_TEST_POSTGRES", None)
     one = f"{__file__}::{test_sqlalchemy_takes_the_url.__name__}"
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", one]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1, done.stdout
     assert "Failed: PostgreSQL is not available: " in done.stdout

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .storage.errors import StoreOutdated as StoreOutdated
     from .storage.errors import StoreUnavailable as StoreUnavailable
     from .storage.errors import StoreUnconfirmed as StoreUnconfirmed
+    from .toolkits.mcp.toolset import mcp_toolset as mcp_toolset
     from .tools.context import ToolContext as ToolContext
     from .tools.definition import Tool as Tool
     from .tools.dynamic import dynamic_tool as dynamic_tool
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from .turns import Turn as Turn
     from .turns import TurnLimits as TurnLimits
     from .types import RequestPurpose as RequestPurpose
+    from .user_documents import DocumentChanged as DocumentChanged
 
 __version__ = "0.1.0"
 
@@ -81,6 +83,7 @@ _NAMES = {
     "sessions.session": ("Session",),
     "settings": ("Settings",),
     "storage.errors": ("StoreError", "StoreOutdated", "StoreUnavailable", "StoreUnconfirmed"),
+    "toolkits.mcp.toolset": ("mcp_toolset",),
     "tools.context": ("ToolContext",),
     "tools.definition": ("Tool",),
     "tools.dynamic": ("dynamic_tool",),
@@ -91,8 +94,12 @@ _NAMES = {
     "tools.toolset": ("LocalToolset", "Toolset"),
     "turns": ("Turn", "TurnLimits"),
     "types": ("RequestPurpose",),
+    "user_documents": ("DocumentChanged",),
 }
 """Public names by the module that defines them."""
+
+_OPTIONAL = {"toolset": ("A toolset for Pydantic AI", "chat"), "mcp_toolset": ("A toolset of an MCP server", "mcp")}
+"""Names that need an optional package: what they are, and the extra."""
 
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -105,11 +112,11 @@ def __getattr__(name: str) -> Any:
     try:
         value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
     except ModuleNotFoundError as missing:
-        if name != "toolset":  # the only name that needs an optional package
+        if (missing.name or "").startswith("callboard") or name not in _OPTIONAL:
             raise
         from .errors import MissingExtraError
 
-        raise MissingExtraError("A toolset for Pydantic AI", "chat") from missing
+        raise MissingExtraError(*_OPTIONAL[name]) from missing
     return value
 
 

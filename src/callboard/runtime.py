@@ -8,9 +8,11 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
+from .adapters.engines import LocalEngine, open_engine
 from .adapters.stores import migrate_store, open_store, store_status
 from .clock import Clock, SystemClock
 from .errors import MissingExtraError
+from .execution.engine import GATEWAY_QUEUE, Engine, EngineError, check_names
 from .execution.limits import Limits
 from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
@@ -21,7 +23,7 @@ from .sessions.session_loader import Retention
 from .sessions.session_manager import SessionManager
 from .settings import Settings
 from .storage.store import Store
-from .tools.definition import Tool
+from .tools.definition import QUEUE_NAME, Tool
 from .tools.histogram import Histogram
 from .tools.policies import BreakerPolicy, RetryPolicy
 from .tools.registry import Registry
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from .turns import TurnLimits
 
-__all__ = ["Runtime", "migrate_store", "open_store", "store_status"]
+__all__ = ["Runtime", "migrate_store", "open_engine", "open_store", "store_status"]
 
 
 class Runtime:
@@ -44,8 +46,9 @@ class Runtime:
     `turn_limits` the limits of its turns. An interrupt also stops the calls that the turn waits for, unless
     `cancel_on_interrupt` is false. `workers` are tools that answer requests of people to the system (`user_request`),
     each under the kind that it answers. `store` is the address of a built-in store, or a store of your own, which the
-    runtime opens and closes. `retry` and `breaker` apply to tools without their own. `grace` is the time, in seconds,
-    in which a cancelled handler may clean up.
+    runtime opens and closes. `engine` is the address of an engine (`nats://…`), which sends calls to workers: runtimes
+    on the same store that serve `queues`, each `concurrency` calls at once. `retry` and `breaker` apply to tools
+    without their own. `grace` is the time, in seconds, in which a cancelled handler may clean up.
 
     A session keeps at most its newest `keep_events` events (10,000 in memory by default), and none older than
     `keep_for` seconds; inputs are kept until the model has received them. Sessions that are idle for `idle_after`
@@ -64,6 +67,9 @@ class Runtime:
         turn_limits: "TurnLimits | None" = None,
         cancel_on_interrupt: bool = True,
         store: str | Store = "memory://",
+        engine: str | Engine | None = None,
+        queues: Iterable[str] = (),
+        concurrency: int = 16,
         settings: Settings | None = None,
         clock: Clock | None = None,
         limits: Limits | None = None,
@@ -84,6 +90,8 @@ class Runtime:
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )
         self.store = open_store(store) if isinstance(store, str) else store
+        self.store_kind = _store_kind(store)
+        """The kind of the store: `memory`, `sqlite`, `postgresql` or `other`."""
         self.sessions = SessionManager(
             self.registry,
             self.manager,
@@ -110,6 +118,10 @@ class Runtime:
                 settings=model_settings,
                 cancel_on_interrupt=cancel_on_interrupt,
             )
+        self.engine = open_engine(engine) if isinstance(engine, str) else engine
+        self.worker = self.dispatcher = None
+        if self.engine is not None:
+            self._connect(self.engine, queues, concurrency)
         self._watchdog = Watchdog(self.manager, self._blocked, threshold=blocked_after)
         self._sessions: WeakValueDictionary[LiveSession, Session] = WeakValueDictionary()
         self._stack = AsyncExitStack()
@@ -125,9 +137,28 @@ class Runtime:
                 stack.push_async_callback(self._conversations.close)
             await self.sessions.start()
             stack.push_async_callback(self.sessions.stop_recovery)  # ended before the executions that it started
+            if self.dispatcher is not None and self.worker is not None:
+                await self.dispatcher.open()
+                stack.push_async_callback(self.dispatcher.close)
+                await self.worker.open()
+                stack.push_async_callback(self.worker.close)
             await stack.enter_async_context(self._watchdog)
             self._stack = stack.pop_all()
         return self
+
+    def _connect(self, engine: Engine, queues: Iterable[str], concurrency: int) -> None:
+        """Prepare to send calls to workers, and to serve queues: as a gateway, those of calls that workers make."""
+        if self.store_kind in ("memory", "sqlite") and not isinstance(engine, LocalEngine):
+            where = "in this process" if self.store_kind == "memory" else "on this machine"
+            raise EngineError(
+                f"An engine needs a store that other machines can reach, and the {self.store_kind} store is {where} "
+                "only. Use a store at a postgresql:// address, or no engine."
+            )
+        if concurrency < 1:
+            raise EngineError(f"concurrency is {concurrency}; it must be at least 1.")
+        served = check_names(queues, QUEUE_NAME.fullmatch) if (queues := tuple(queues)) else (GATEWAY_QUEUE,)
+        self.dispatcher = self.sessions.dispatch(engine, served)
+        self.worker = self.sessions.worker(engine, served, concurrency)
 
     async def __aexit__(self, *exc: Any) -> bool | None:
         return await self._stack.__aexit__(*exc)
@@ -154,6 +185,11 @@ class Runtime:
         return session
 
     @property
+    def gateways(self) -> int:
+        """The number of gateways that share the store, as far as the engine knows; 1 without an engine."""
+        return 1 if self.dispatcher is None else self.dispatcher.gateways
+
+    @property
     def loop_lag(self) -> Histogram:
         """Delays of the event loop, sampled twice in `blocked_after` seconds."""
         return self._watchdog.lag
@@ -172,6 +208,14 @@ def named_model(model: Any) -> Any:
     from .demo.offline import offline_model
 
     return offline_model()
+
+
+def _store_kind(store: str | Store) -> str:
+    """Return the kind of a store: from its address, since a store of another package can be anything."""
+    if not isinstance(store, str):
+        return "other" if store.durable else "memory"
+    scheme = store.partition(":")[0]
+    return "postgresql" if scheme.startswith("postgres") else scheme
 
 
 def _limits(settings: Settings) -> Limits:

@@ -52,6 +52,16 @@ class Settings:
     """The key for the search provider. It is never displayed."""
     search_url: str | None = field(default=None, repr=False)
     """The address of the search provider, for searxng, or in place of a provider's own."""
+    ethereum_chains: str | None = field(default=None, repr=False)
+    """The chains of the toolkit `ethereum`, as JSON: `{"1": ["https://…"]}`. It may contain keys."""
+    ethereum_contracts: str | None = None
+    """A folder with ABIs and sources of contracts, for the toolkit `ethereum`."""
+    ethereum_compiler: str | None = None
+    """The command of the Solidity compiler, with its standard JSON interface, for plans of the toolkit `ethereum`."""
+    ethereum_key: str | None = field(default=None, repr=False)
+    """A private key for development chains alone, for the toolkit `ethereum`. It is never displayed."""
+    etherscan_key: str | None = field(default=None, repr=False)
+    """The key for Etherscan's API. It is never displayed."""
     gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """Feature flags by lower-case name. `CALLBOARD_GATE_<NAME>` sets one."""
 

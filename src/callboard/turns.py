@@ -1,7 +1,10 @@
 """Values about turns: status, usage and limits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any
+
+from pydantic_core import from_json, to_json
 
 from .errors import CallboardError
 
@@ -27,10 +30,15 @@ class TurnLimits:
     """Limits for one turn, and for all turns of a session together. None means no limit."""
 
     requests: int | None = 50
+    """Requests to the model in one turn."""
     tool_calls: int | None = 500
+    """Calls in one turn."""
     session_turns: int | None = None
+    """Turns of a session."""
     session_tool_calls: int | None = None
+    """Calls in all turns of a session."""
     session_tokens: int | None = None
+    """Input and output tokens of all turns of a session."""
     session_cost: float | None = None
     """Cost in US dollars, enforced if the price of the model is known."""
 
@@ -44,7 +52,9 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
-    """Cost in US dollars, or None if no price is known."""
+    """Estimated cost in US dollars of the requests whose price is known, or None if no price is known."""
+    unpriced_requests: int = 0
+    """Requests whose cost is not known: of a model without a known price, or without a report of its tokens."""
 
     @property
     def tokens(self) -> int:
@@ -58,6 +68,17 @@ class Usage:
         self.output_tokens += other.output_tokens
         if other.cost is not None:
             self.cost = (self.cost or 0.0) + other.cost
+        self.unpriced_requests += other.unpriced_requests
+
+    def encode(self) -> bytes:
+        """Encode the usage for the store."""
+        return to_json(self)
+
+    @classmethod
+    def decode(cls, document: bytes) -> "Usage":
+        """Decode a stored usage. Fields of a newer version are ignored."""
+        stored: dict[str, Any] = from_json(document)
+        return cls(**{field.name: stored[field.name] for field in fields(cls) if field.name in stored})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +86,15 @@ class Turn:
     """The outcome of a turn."""
 
     id: str
+    """Id of the turn."""
     status: TurnStatus
+    """How the turn ended, or that it waits for a person."""
     text: str
     """All text of the model."""
     usage: Usage
+    """Requests, calls, tokens and cost of the turn."""
     error: str | None = None
+    """Why the turn failed."""
 
 
 def check_turn(limits: TurnLimits, used: Usage) -> None:

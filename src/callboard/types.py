@@ -32,8 +32,19 @@ class Mode(StrEnum):
     """A person approves the call before it runs, or gives the answer that is the result."""
 
 
+class Placement(StrEnum):
+    """The processes in which the calls of a tool run, where an engine connects several."""
+
+    GATEWAY = "gateway"
+    """In a gateway: a process that serves people and models."""
+    WORKER = "worker"
+    """On a worker that serves the tool's queue."""
+    ANY = "any"
+    """In the process that makes the call."""
+
+
 class Wake(StrEnum):
-    """The effect of a late result on an idle session."""
+    """The effect of a late result on an idle session, from the loudest to the quietest."""
 
     WAKE = "wake"
     """The result starts a new turn."""

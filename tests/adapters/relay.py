@@ -41,7 +41,7 @@ class Link:
                     self._mute = True
                 self._server.sendall(data)
                 if when == "after":
-                    self._answered.wait(10)
+                    self._answered.wait(90)
                     break
         self._shut()
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import create_engine, event
+from sqlalchemy.exc import DBAPIError
 
 from callboard.adapters.stores import open_store
-from callboard.adapters.stores.postgres.advisory_locks import lock_key
+from callboard.adapters.stores.postgres.advisory_locks import AdvisoryLocks, lock_key
 from callboard.storage.store import Store
 from callboard.testing.store_rows import owner_row
 
@@ -52,7 +54,7 @@ async def test_e5_lock_ends_with_its_process_also_if_a_forked_child_survives(sha
         assert await process.stdout.readline() == b"ready\n"
         assert await store.living(["p1"]) == {"p1": True}
         process.kill()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             while (await store.living(["p1"]))["p1"]:  # PostgreSQL needs a moment to notice
                 pass
         process.stdin.close()  # the child ends
@@ -67,7 +69,7 @@ async def test_e5_a_lock_is_seen_by_another_store_of_the_same_process(shared_url
     await first.join(owner_row("p1"))
     assert await second.living(["p1"]) == {"p1": True}
     await first.close()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while any((await second.living(["p1"])).values()):  # PostgreSQL needs a moment to notice
             pass
     await second.close()
@@ -114,3 +116,20 @@ async def test_e5_a_lock_is_taken_again_after_its_connection_broke(postgres_url:
     assert await other.living(["p1"]) == {"p1": True}
     await store.close()
     await other.close()
+
+
+def test_e5_lock_on_a_broken_connection_raises_what_the_connection_is_opened_again_for(postgres_url: str) -> None:
+    engine = create_engine(postgres_url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.connect() as connection:
+        pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        connection.rollback()
+
+        @event.listens_for(connection, "before_cursor_execute", once=True)
+        def _(*arguments: object) -> None:
+            with psycopg.connect(postgres_url, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+        with pytest.raises(DBAPIError) as caught:
+            AdvisoryLocks().hold(connection, "p1")
+        assert caught.value.connection_invalidated
+    engine.dispose()

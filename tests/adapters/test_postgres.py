@@ -19,12 +19,16 @@ from callboard.adapters.stores.postgres.listener import LONGEST, notifications
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.change import Change
 from callboard.storage.committer import ChangeGroup, GroupWithdrawn
+from callboard.storage.document_records import DocumentConflict
 from callboard.storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
 from callboard.storage.store import Store
 from callboard.testing.store_rows import (
+    ROOMY,
     add,
     claims,
     create,
+    document_row,
+    document_write,
     event,
     execution_row,
     idempotency_row,
@@ -41,7 +45,7 @@ pytestmark = pytest.mark.anyio
 BEGIN, COMMIT = b"BEGIN", b"COMMIT\0"
 """Bytes that a connection sends to begin and to commit a transaction."""
 
-SOON = 20.0
+SOON = 90.0
 """Seconds to wait for something that takes a fraction of a second."""
 
 
@@ -143,6 +147,30 @@ async def test_e5_group_that_is_committed_again_is_not_written_twice(postgres_ur
             again = [post(1)]
             assert await store.commit(again) == [2]
             assert await store.commit(again) == [3], "a confirmed group is written again"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_k4_document_is_written_once_when_the_connection_breaks_in_its_commit(
+    postgres_url: str, when: Any
+) -> None:
+    with relayed(postgres_url) as relay:
+        async with opened(relay.url) as store:
+            for expected in range(2):
+                relay.cut(COMMIT, when)
+                write = document_write(value=b"[%d]" % expected, expected=expected)
+                row = document_row(value=write.value, version=expected + 1)
+                assert await store.put_document("ann", "c", write, ROOMY) == row
+                assert relay.cuts_left == 0
+                assert await store.document("ann", "c", "k") == row
+            relay.cut(COMMIT, when)
+            relay.cut(BEGIN, "before")  # so that the store cannot find out the result
+            write = document_write(value=b"[2]", expected=2)
+            with pytest.raises(StoreUnavailable):
+                await store.put_document("ann", "c", write, ROOMY)
+            if when == "after":
+                with pytest.raises(DocumentConflict):
+                    await store.put_document("ann", "c", replace(write, writer="other"), ROOMY)
+            assert await store.put_document("ann", "c", write, ROOMY) == document_row(value=b"[2]", version=3)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -79,7 +79,7 @@ async def test_e5_every_acknowledged_event_survives_a_kill(path: Path) -> None:
     acknowledged = [int(process.stdout.readline()) for _ in range(150)]
     process.send_signal(signal.SIGKILL)
     acknowledged += [int(line) for line in process.stdout if line.endswith("\n")]
-    process.wait(10)
+    process.wait(90)
     process.stdout.close()
     store = open_store(f"sqlite:///{path}")
     await store.open(lambda session_id: None)

@@ -13,15 +13,22 @@ LAZY = {
     "__init__.py": {"errors"},
     "adapters/stores/__init__.py": {"postgres", "sql", "sqlite"},
     "adapters/stores/revisions.py": {"migrations"},
+    "adapters/engines/__init__.py": {"nats"},
     "runtime.py": {"chat", "demo.offline"},
     "sessions/posting.py": {"events.posting"},
     "categories.py": {"email.utils"},
     "cli/__init__.py": {"app"},
+    "cli/app.py": {"terminal.console"},
     "cli/commands/demo.py": {"demo.offline"},
     "cli/commands/serve.py": {"server"},
+    "cli/commands/worker.py": {"server.worker_health", "uvicorn.loops.auto"},
+    "server/identity/authentication.py": {"keyset", "tokens"},
     "server/launch.py": {"resource"},
     "telemetry/__init__.py": {"metrics", "opentelemetry", "opentelemetry.sdk.trace", "tracing"},
+    "toolkits/ethereum/signer.py": {"eth_account"},
+    "tools/definition.py": {"content"},
     "tools/docstrings.py": {"docstring_parser"},
+    "tools/function.py": {"signature"},
     "tools/schema_arguments.py": {"jsonschema_rs"},
     "tools/stats.py": {"fastdigest"},
 }
@@ -64,17 +71,16 @@ def test_only_the_runtime_and_testing_name_adapters_in_strings() -> None:
     assert found == set()
 
 
+def modules_after(statement: str) -> set[str]:
+    """Return the names of all modules that a new process has loaded after a statement."""
+    code = f"{statement}\nimport sys; print(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
 def loaded_by(statement: str) -> set[str]:
     """Return the top-level packages outside the standard library that a statement loads in a new process."""
-    code = f"{statement}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
-    base = subprocess.run(
-        [sys.executable, "-I", "-c", "import sys; print(*{n.partition('.')[0] for n in sys.modules})"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    names = set(done.stdout.split()) - set(base.stdout.split())
+    names = {name.partition(".")[0] for name in modules_after(statement) - modules_after("pass")}
     return {name for name in names if name not in sys.stdlib_module_names and not name.startswith("_sysconfigdata")}
 
 
@@ -94,6 +100,46 @@ def test_the_core_loads_only_pydantic_and_anyio() -> None:
         "idna",
         "sniffio",
     }
+
+
+def test_a_registry_without_tools_loads_no_pydantic_models() -> None:
+    """They cost as much as the rest of the import, and a process that makes no tool does not need them."""
+    loaded = modules_after("from callboard import Registry, tool")
+    assert "callboard.tools.registry" in loaded
+    assert loaded.isdisjoint({"pydantic.main", "pydantic.type_adapter", "pydantic.json_schema", "pydantic.types"})
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_help_and_version_load_only_typer(option: str) -> None:
+    loaded = loaded_by(f"""
+import contextlib, sys
+sys.argv = ["callboard", {option!r}]
+from callboard.cli import main
+with contextlib.suppress(SystemExit):
+    main()
+""")
+    assert loaded <= {"callboard", "typer", "annotated_doc", "shellingham"}
+
+
+def test_a_server_loads_only_the_parts_that_it_uses(tmp_path: Path) -> None:
+    """No other model than the chosen one, no other database, no tokens or traces if they are not set up."""
+    loaded = modules_after(f"""
+import asyncio
+from callboard import Runtime
+from callboard.server.launch import _observed, create_app, guard, IdentityConfig
+
+async def start():
+    async with Runtime(model="offline", store="sqlite:///{tmp_path}/callboard.db") as runtime:
+        create_app(runtime, guard=lambda app: guard(app, IdentityConfig(), runtime.store))
+        with _observed(runtime, log_owners=True):
+            pass
+
+asyncio.run(start())
+asyncio.run(start())
+""")
+    assert {"sqlalchemy", "pydantic_ai", "starlette", "callboard.demo.offline"} <= loaded
+    unused = {"anthropic", "openai", "google.genai", "psycopg", "jwt", "cryptography", "opentelemetry.sdk"}
+    assert loaded.isdisjoint(unused)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ NAMES = {
     "CallIdInvalid",
     "CallboardError",
     "CursorExpired",
+    "DocumentChanged",
     "ErrorCategory",
     "ErrorTable",
     "Event",
@@ -52,6 +53,7 @@ NAMES = {
     "Turn",
     "TurnLimits",
     "dynamic_tool",
+    "mcp_toolset",
     "tool",
     "toolset",
 }

@@ -1,14 +1,14 @@
 """A client that an attack must not affect: it repeats a call of one millisecond, and measures each.
 
-It is a separate process, so that the cost of the attacker's client is not measured. It reads its configuration as one
-line of JSON from standard input, prints `ready` after its first call, and prints its measurements when standard input
-ends.
+It is a separate process, so that the cost of the attacker's client is not measured. At the same time it calls a control
+server, which nothing attacks: what delays both is the machine. It reads its configuration as one line of JSON from
+standard input, prints `ready` after its first calls, and prints its measurements when standard input ends.
 """
 
 import http.client
 import json
-import select
 import sys
+import threading
 import time
 from typing import Any
 
@@ -16,37 +16,60 @@ PAUSE = 0.025
 """Seconds between two calls: fewer per second than the default rate limit of one user."""
 
 
+class Target:
+    """A server that is called again and again by one thread."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._config = config
+        self._connection = http.client.HTTPConnection(config["host"], config["port"], timeout=config["timeout"])
+        self.called = threading.Event()
+        """Set after the first call."""
+        self.calls: list[tuple[float, float]] = []
+        """When each call was due, and how many seconds later its response had come."""
+        self.failures: list[str] = []
+
+    def call_until(self, end: threading.Event) -> None:
+        due = time.monotonic()
+        while not self.called.is_set() or not end.wait(PAUSE):
+            try:
+                failure = self._call()
+            except (OSError, http.client.HTTPException) as error:
+                self._connection.close()
+                failure = f"{type(error).__name__}: {error}"
+            done = time.monotonic()
+            self.calls.append((due, done - due))
+            if failure is not None:
+                self.failures.append(failure)
+            self.called.set()
+            due = done + PAUSE
+
+    def _call(self) -> str | None:
+        """Make a call. Returns the reason of a failure, or None."""
+        body = json.dumps({"session_id": self._config["session_id"], "tool": "tick", "arguments": {}})
+        headers = {"authorization": f"Bearer {self._config['key']}", "content-type": "application/json"}
+        self._connection.request("POST", "/api/executions", body, headers)
+        response = self._connection.getresponse()
+        text = response.read()
+        if response.status != 200 or json.loads(text)["status"] != "succeeded":
+            return f"{response.status} {text[:300].decode(errors='replace')}"
+        return None
+
+
 def main() -> None:
     """Call until standard input ends, then report."""
-    config = json.loads(sys.stdin.readline())
-    connection = http.client.HTTPConnection(config["host"], config["port"], timeout=config["timeout"])
-    delays: list[float] = []
-    failures: list[str] = []
-    while not (delays or failures) or not select.select([sys.stdin], [], [], PAUSE)[0]:
-        began = time.perf_counter()
-        try:
-            failure = _call(connection, config)
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
-            failure = f"{type(error).__name__}: {error}"
-        delays.append(time.perf_counter() - began)
-        if failure is not None:
-            failures.append(failure)
-        if len(delays) == 1:
-            _print_line("ready")
-    _print_line(json.dumps({"delays": delays, "failures": failures}))
-
-
-def _call(connection: http.client.HTTPConnection, config: dict[str, Any]) -> str | None:
-    """Make a call. Returns the reason of a failure, or None."""
-    body = json.dumps({"session_id": config["session_id"], "tool": "tick", "arguments": {}})
-    headers = {"authorization": f"Bearer {config['key']}", "content-type": "application/json"}
-    connection.request("POST", "/api/executions", body, headers)
-    response = connection.getresponse()
-    text = response.read()
-    if response.status != 200 or json.loads(text)["status"] != "succeeded":
-        return f"{response.status} {text[:300].decode(errors='replace')}"
-    return None
+    targets = [Target(config) for config in json.loads(sys.stdin.readline())]
+    end = threading.Event()
+    threads = [threading.Thread(target=target.call_until, args=[end]) for target in targets]
+    for thread in threads:
+        thread.start()
+    for target in targets:
+        target.called.wait()
+    _print_line("ready")
+    sys.stdin.read()
+    end.set()
+    for thread in threads:
+        thread.join()
+    _print_line(json.dumps([{"calls": target.calls, "failures": target.failures} for target in targets]))
 
 
 def _print_line(line: str) -> None:

@@ -1,28 +1,39 @@
-"""Nodes on a store, and the two users of every attack."""
+"""Nodes on a store, and the users of every attack."""
 
+import asyncio
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
+import httpx2
 import pytest
 
-from .harness import Node, User, make_users
+from .harness import Control, Node, Users, make_users
 
 StartNode = Callable[..., Node]
 
 
-class Users(NamedTuple):
-    """Who attacks, and who must not notice."""
-
-    attacker: User
-    victim: User
+@pytest.fixture(scope="session")
+def control(tmp_path_factory: pytest.TempPathFactory) -> Generator[Control]:
+    """A server that nothing attacks, for all tests."""
+    folder = tmp_path_factory.mktemp("control")
+    store = f"sqlite:///{folder / 'callboard.db'}"
+    (user,) = asyncio.run(make_users(store, "carol"))
+    node = Node(folder, store, CALLBOARD_RATE_LIMIT="0")
+    try:
+        node.start()
+        with httpx2.Client(base_url=node.url, headers=user.headers) as client:
+            client.post("/api/sessions", json={"session_id": "bystander"}).raise_for_status()
+        yield Control(node, user)
+    finally:
+        node.stop()
 
 
 @pytest.fixture
-async def users(shared_url: str) -> Users:
-    """Both, on the store of the test."""
-    return Users(*await make_users(shared_url, "mallory", "alice"))
+async def users(shared_url: str, control: Control) -> Users:
+    """The users of every attack, on the store of the test."""
+    attacker, victim = await make_users(shared_url, "mallory", "alice")
+    return Users(attacker, victim, control)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import httpx2
 
@@ -29,6 +29,8 @@ DEADLINE = 60.0
 """Seconds that anything may take before a test gives up."""
 LONGEST_DELAY = 0.25
 """Seconds that a bystander's call may take, at worst, while an attack goes on."""
+PAUSE = 0.05
+"""Seconds from which a call of the control server is a pause of the machine."""
 LEFT = 32.0
 """MB that a server may hold more than before an attack, when the attack has been over for a while."""
 GIVEN_BACK = 20.0
@@ -126,9 +128,12 @@ class User:
     name: str
     key: str
 
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.key}"}
+
     def client(self, node: Node, timeout: float = DEADLINE) -> httpx2.AsyncClient:
-        headers = {"authorization": f"Bearer {self.key}"}
-        return httpx2.AsyncClient(base_url=node.url, headers=headers, timeout=timeout, verify=False)
+        return httpx2.AsyncClient(base_url=node.url, headers=self.headers, timeout=timeout, verify=False)
 
 
 async def make_users(store: str, *names: str) -> list[User]:
@@ -146,12 +151,39 @@ async def make_users(store: str, *names: str) -> list[User]:
         await opened.close()
 
 
+@dataclass(frozen=True)
+class Control:
+    """A server that nothing attacks, on the same machine, and its only user."""
+
+    node: Node
+    user: User
+
+
+class Users(NamedTuple):
+    """Who attacks, who must not notice, and who uses a server that nothing attacks."""
+
+    attacker: User
+    victim: User
+    control: Control
+
+
+Call = tuple[float, float]
+"""When a call was due, and how many seconds later its response had come."""
+
+
 @dataclass
 class Seen:
     """What a bystander saw, known when its `with` has ended."""
 
-    delays: list[float] = field(default_factory=list[float])
+    calls: list[Call] = field(default_factory=list[Call])
+    control: list[Call] = field(default_factory=list[Call])
+    """The calls of a server without an attack, made at the same time."""
     failures: list[str] = field(default_factory=list[str])
+
+    @property
+    def delays(self) -> list[float]:
+        """The seconds that each call took, without the pauses of the machine: those that the control server had too."""
+        return [seconds - self._pauses(due, due + seconds) for due, seconds in self.calls]
 
     @property
     def worst(self) -> float:
@@ -161,12 +193,16 @@ class Seen:
     def unharmed(self, longest: float = LONGEST_DELAY) -> None:
         """Fail the test if a call failed or took too long."""
         assert not self.failures, self.failures[:3]
-        assert self.worst <= longest, f"a call took {self.worst * 1e3:.0f} ms; {len(self.delays)} were made"
+        assert self.worst <= longest, f"a call took {self.worst * 1e3:.0f} ms; {len(self.calls)} were made"
+
+    def _pauses(self, start: float, end: float) -> float:
+        slow = ((due, due + seconds) for due, seconds in self.control if seconds > PAUSE)
+        return sum(max(0.0, min(end, slow_end) - max(start, slow_start)) for slow_start, slow_end in slow)
 
 
 @contextmanager
-def bystander(node: Node, user: User, session_id: str = "bystander", timeout: float = DEADLINE) -> Generator[Seen]:
-    """Have a user call all the time, from before the attack until after it. Its session must exist."""
+def bystander(node: Node, users: Users) -> Generator[Seen]:
+    """Have the victim call all the time, from before the attack until after it. The session `bystander` must exist."""
     seen = Seen()
     with subprocess.Popen(
         [sys.executable, "-I", str(Path(__file__).with_name("bystander.py"))],
@@ -178,16 +214,23 @@ def bystander(node: Node, user: User, session_id: str = "bystander", timeout: fl
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            orders = {"host": "127.0.0.1", "port": node.port, "key": user.key, "session_id": session_id}
-            process.stdin.write(json.dumps({**orders, "timeout": timeout}) + "\n")
+            targets = [_target(node, users.victim), _target(users.control.node, users.control.user)]
+            process.stdin.write(json.dumps(targets) + "\n")
             process.stdin.flush()
             assert process.stdout.readline() == "ready\n"
             yield seen
             process.stdin.close()
-            found = _last_line(process.stdout)
-            seen.delays, seen.failures = found["delays"], found["failures"]
+            attacked, controlled = json.loads(process.stdout.read().splitlines()[-1])
+            seen.calls, seen.failures = attacked["calls"], attacked["failures"]
+            assert not controlled["failures"], controlled["failures"][:3]
+            seen.control = controlled["calls"]
         finally:
             process.kill()
+
+
+def _target(node: Node, user: User) -> dict[str, Any]:
+    called = {"host": "127.0.0.1", "port": node.port, "key": user.key}
+    return {**called, "session_id": "bystander", "timeout": DEADLINE}
 
 
 async def given_back(node: Node, before: float, most: float = LEFT) -> float:
@@ -203,10 +246,6 @@ def report(attack: str, store: str, seen: Seen, **figures: float) -> None:
     """Keep what was measured, where the benchmark asks for it. Memory is in MB."""
     if path := os.environ.get(REPORT):
         kind = "SQLite" if store.startswith("sqlite") else "PostgreSQL"
-        row = {"attack": attack, "store": kind, "calls": len(seen.delays), "worst": seen.worst, **figures}
+        row = {"attack": attack, "store": kind, "calls": len(seen.calls), "worst": seen.worst, **figures}
         with Path(path).open("a") as file:
             file.write(json.dumps(row) + "\n")
-
-
-def _last_line(stream: IO[str]) -> dict[str, Any]:
-    return json.loads(stream.read().splitlines()[-1])

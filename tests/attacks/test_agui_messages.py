@@ -52,7 +52,7 @@ async def test_h3_h5_flood_of_messages_is_refused_and_delays_no_other_user(
     body = flood(count)
     before = node.memory()
     async with users.attacker.client(node) as client:
-        with bystander(node, users.victim) as seen:
+        with bystander(node, users) as seen:
             for _ in range(ATTEMPTS):
                 await send_refused(client, body)
                 await send_and_disconnect(client, body)

@@ -42,7 +42,7 @@ async def start_many(client: httpx2.AsyncClient, each: int) -> list[dict[str, An
 
 async def attack(node: Node, users: Users, store: str, *, each: int, slots: int) -> None:
     async with users.attacker.client(node) as client, users.victim.client(node) as victim:
-        with bystander(node, users.victim) as seen:
+        with bystander(node, users) as seen:
             outcomes = await start_many(client, each)
             statuses = [outcome["value"]["status"] for outcome in outcomes]
             assert (statuses.count("started"), statuses.count("queued")) == (slots, SESSIONS * each - slots)
@@ -75,7 +75,7 @@ async def test_x6_breaker_of_one_user_does_not_pause_fetches_of_others(
         refusing = f"http://127.0.0.1:{unused.getsockname()[1]}/"
         async with users.attacker.client(node) as client, users.victim.client(node) as victim:
             assert (await client.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
-            with bystander(node, users.victim) as seen:
+            with bystander(node, users) as seen:
                 failed = await asyncio.gather(*(call(client, "mine", "http_fetch", url=refusing) for _ in range(4)))
                 assert {outcome["status"] for outcome in failed} == {"failed"}
                 paused = await call(client, "mine", "http_fetch", url=refusing)

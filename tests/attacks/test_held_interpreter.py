@@ -69,7 +69,7 @@ async def test_e5_server_with_a_blocked_interpreter_keeps_its_work(
         running = [await call_tool(victim, "working", name) for name in ("work", "repeatable")]
         for each in running:
             await until_status(victim, "working", each, "executing")
-        with bystander(node, users.victim) as seen:
+        with bystander(node, users) as seen:
             holding = await call_tool(attacker, "mine", "hold_interpreter", length=length_for(seconds))
             await until_status(attacker, "mine", holding, "succeeded", "failed")
         assert (await execution(attacker, "mine", holding))["status"] == "succeeded"

@@ -62,10 +62,10 @@ async def check_attack(node: Node, users: Users, store: str, rounds: int, at_onc
         running = (await victim.post("/api/executions", json={"session_id": "bystander", "tool": "work"})).json()
         assert running["status"] == "started"
         before = node.memory()
-        with bystander(node, users.victim) as seen:
+        with bystander(node, users) as seen:
             statuses = await attack(client, rounds, at_once)
         await given_back(node, before)
-        with bystander(node, users.victim) as seen_again:
+        with bystander(node, users) as seen_again:
             statuses |= await attack(client, rounds, at_once)
         assert statuses <= {200, 404, 413, 422, 429}, statuses
         path = f"/api/executions/{running['execution_id']}"

@@ -14,7 +14,7 @@ async def attack(node: Node, users: Users, store: str, *, results: int, most: fl
     async with users.attacker.client(node) as client:
         assert (await client.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
         before, ids = node.memory(), list[str]()
-        with bystander(node, users.victim) as seen:
+        with bystander(node, users) as seen:
             for _ in range(results):
                 body = {"session_id": "mine", "tool": "large", "arguments": {"size": MB}}
                 answer = await client.post("/api/executions", json=body)

@@ -63,7 +63,7 @@ async def check_states(start_node: StartNode, users: Users, store: str, turns: i
             await write_conversation(store, session_id, length)
         short, long = await cost(client, "short"), await cost(client, "long")
         assert long < 10 * short + 0.02, f"{short * 1e3:.1f} ms with 10 turns, {long * 1e3:.1f} ms with {turns}"
-        with bystander(node, users.victim) as seen:
+        with bystander(node, users) as seen:
             await asyncio.gather(
                 *(client.get("/api/state", params={"session_id": "long"}) for _ in range(at_once)),
                 *(client.get("/api/messages", params={"session_id": "long", "before": 500}) for _ in range(at_once)),
@@ -112,7 +112,7 @@ async def check_runs_after_restart(start_node: StartNode, users: Users, store: s
     await repeat_turn(store, "long", turns)
     node.start()
     async with users.attacker.client(node) as client:
-        with bystander(node, users.victim) as seen:
+        with bystander(node, users) as seen:
             first = await run(client, "long", 1)
         await run(client, "short", 1)
         long = median([await run(client, "long", number) for number in range(2, 9)])

@@ -79,7 +79,7 @@ async def test_e5_open_approvals_of_one_user_delay_no_other_user(
         assert (await victim.post("/api/sessions", json={"session_id": "working"})).status_code == 201
         running = await call_tool(victim, "working", "repeatable")
         await until_runs(victim, running, 1)
-        with bystander(dying, users.victim) as seen:
+        with bystander(dying, users) as seen:
             for start in range(0, approvals, AT_ONCE):
                 await asyncio.gather(
                     *(call_tool(attacker, "mine", "pay", amount=number) for number in range(start, start + AT_ONCE))
@@ -89,7 +89,7 @@ async def test_e5_open_approvals_of_one_user_delay_no_other_user(
         seen.unharmed()
         assert grown < COST
     async with users.victim.client(node) as victim:
-        with bystander(node, users.victim) as seen:
+        with bystander(node, users) as seen:
             dying.stop(signal.SIGKILL)
             assert await until_runs(victim, running, 2) < PROMPT
     seen.unharmed()

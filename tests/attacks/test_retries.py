@@ -58,7 +58,7 @@ async def test_h6_repeated_messages_are_accepted_once_if_a_server_is_killed(
         assert (await client.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
     async with users.attacker.client(first, 2.0) as one, users.attacker.client(second, 2.0) as other:
         assert (await one.post("/api/sessions", json={"session_id": "mine"})).status_code == 201
-        with bystander(second, users.victim) as seen:
+        with bystander(second, users) as seen:
 
             async def send_message(number: int) -> int:
                 body = {"session_id": "mine", "message": f"message {number}"}

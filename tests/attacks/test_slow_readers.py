@@ -49,7 +49,7 @@ async def check_attack(node: Node, users: Users, store: str, results: int, reade
     async with users.attacker.client(node) as client:
         newest = await fill(client, results)
         before = node.memory()
-        with ExitStack() as stack, bystander(node, users.victim) as seen:
+        with ExitStack() as stack, bystander(node, users) as seen:
             for number in range(readers):
                 path = "/api/executions?session_id=large&limit=1000"
                 if number % 2:

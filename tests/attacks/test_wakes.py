@@ -50,7 +50,7 @@ async def test_d2_cancel_at_one_server_stops_a_call_of_another_with_many_calls(
         async with users.victim.client(here) as alice:
             await alice.post("/api/sessions", json={"session_id": "bystander"})
         delays: list[float] = []
-        with bystander(here, users.victim) as seen:
+        with bystander(here, users) as seen:
             started = await start_calls(mallory, [f"s{number}" for number in range(calls)])
             for session_id, execution_id in list(started.items())[:CANCELLED]:
                 began = time.perf_counter()

@@ -121,7 +121,7 @@ TOOLS = [build, pay, add, slow, flaky, long_text]
 async def until(session: Session, kind: str, count: int = 1) -> list[Any]:
     """Wait for `count` events of a kind, and return them."""
     found: list[Any] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         async for event in session.events(0):
             if event.kind == kind:
                 found.append(event)

@@ -58,6 +58,7 @@ async def test_c5_a_blank_text_beside_a_call(double: type[Double], blank: str) -
 
 
 @pytest.mark.parametrize("double", DOUBLES)
+@pytest.mark.slow
 async def test_c5_a_thousand_calls_in_one_answer(double: type[Double]) -> None:
     calls = [Call("add", {"a": number, "b": 1}) for number in range(1000)]
     limits = TurnLimits(tool_calls=None)

@@ -25,7 +25,7 @@ from tests.cli import sample_server
 T = TypeVar("T")
 
 HERE = Path(__file__).parent
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 
 class Done(NamedTuple):
@@ -116,6 +116,10 @@ class Process:
         self._take(lambda: condition(got()))
         assert condition(got()), f"{wanted} did not come: {self._got}"
         return got()
+
+    def write(self, text: str) -> None:
+        """Write to its input, which is not a terminal."""
+        os.write(self._input, text.encode())
 
     def press(self, key: bytes) -> None:
         """Press a key on the terminal."""

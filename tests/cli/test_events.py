@@ -109,6 +109,16 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
         "pay 10 wei to 0xb0b: Rent [r1]",
     ),
     (
+        "wallet_tx_request",
+        {**REQUEST, "to": None, "value": "0", "data": "0x60ff", "description": "A shop"},
+        "pay 0 wei to a new contract: A shop [r1]",
+    ),
+    (
+        "wallet_tx_response",
+        {"request_id": "r1", "status": "confirmed", "transaction_hash": "0xabc", "contract_address": "0xc0de"},
+        "confirmed: 0xabc 0xc0de [r1]",
+    ),
+    (
         "wallet_tx_response",
         {"request_id": "r1", "status": "confirmed", "transaction_hash": "0xabc", "detail": None},
         "confirmed: 0xabc [r1]",

@@ -32,7 +32,7 @@ def test_h5_a_key_is_created_and_printed_once(run: Command, tmp_path: Path) -> N
     assert done.code == 0
     assert re.fullmatch(f"{KEY}\n", done.out), "nothing else, for scripts"
     assert "it is not shown again" in done.err
-    assert "its servers refuse requests without a key" in done.err
+    assert "its servers refuse requests without one" in done.err
     [row] = rows(run)
     key = read_key(done.out.strip())
     assert key is not None
@@ -43,7 +43,7 @@ def test_h5_a_key_is_created_and_printed_once(run: Command, tmp_path: Path) -> N
         assert secret not in shown.out + shown.err
         assert row.digest not in shown.out + shown.err
     assert not [file for file in tmp_path.iterdir() if secret.encode() in file.read_bytes()]
-    assert "first key" not in run("keys", "create", "--user", "bob").err
+    assert "first API key" not in run("keys", "create", "--user", "bob").err
 
 
 def test_h5_a_key_can_expire(run: Command) -> None:
@@ -75,7 +75,7 @@ def test_h5_an_invalid_key_is_refused(run: Command, arguments: tuple[str, ...], 
 
 
 def test_o3_keys_are_listed_with_their_state(run: Command) -> None:
-    assert run("keys", "list") == (0, "No keys.\n", "")
+    assert run("keys", "list") == (0, "No API keys.\n", "")
     now = time.time()
     for row in (
         key_row("aa", name="laptop", created_at=now - 7_300, expires_at=now + 86_400 * 5 + 60, last_used_at=now - 130),
@@ -98,12 +98,25 @@ def test_o3_keys_are_listed_with_their_state(run: Command) -> None:
 def test_h5_a_key_is_revoked_by_its_id_or_by_itself(run: Command) -> None:
     text = run("keys", "create", "--user", "ann").out.strip()
     key_id = text.split("_")[1]
-    assert run("keys", "revoke", text) == (0, f"The key {key_id} of ann is revoked.\n", "")
+    assert run("keys", "revoke", text) == (0, f"The API key {key_id} of ann is revoked.\n", "")
     [row] = rows(run)
     assert row.revoked_at is not None
-    assert run("keys", "revoke", key_id).out == f"The key {key_id} of ann was already revoked.\n"
+    assert run("keys", "revoke", key_id).out == f"The API key {key_id} of ann was already revoked.\n"
     assert rows(run) == [row]
     assert json.loads(run("keys", "revoke", key_id, "--json").out)["state"] == "revoked"
+
+
+def test_h5_a_key_is_revoked_by_the_beginning_of_its_id(run: Command) -> None:
+    ids: list[str] = []
+    while len({key_id[0] for key_id in ids}) == len(ids):  # until two begin with the same digit
+        ids.append(run("keys", "create", "--user", "ann").out.split("_")[1])
+    *_, newest = ids
+    done = run("keys", "revoke", newest[0])
+    assert done.code == Exit.USAGE
+    assert f"Several API keys begin with '{newest[0]}'" in done.err
+    assert run("keys", "revoke", newest[:12]).out == f"The API key {newest} of ann is revoked.\n"
+    assert [row.id for row in rows(run) if row.revoked_at is not None] == [newest]
+    assert run("keys", "revoke", "").code == Exit.NOT_FOUND
 
 
 def test_h5_an_unknown_key_cannot_be_revoked(run: Command) -> None:
@@ -143,3 +156,10 @@ def test_d2_keys_are_kept_in_postgresql(run: Command, postgres_url: str) -> None
     key = read_key(text)
     assert key is not None
     assert is_key(key, row)
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "doctor", "keys create", "keys list", "keys revoke"])
+def test_g5_texts_speak_of_an_api_key(run: Command, command: str) -> None:
+    """Other keys are those of key sets, maps and keyboards, which no command is about."""
+    text = " ".join(run(*command.split(), "--help").out.split())
+    assert re.findall(r"\b(?:a|an|no|without a|with a|its) keys?\b", text) == []

@@ -12,7 +12,7 @@ import pytest
 
 from callboard.cli.process import Exit
 
-PATIENCE = 60.0
+PATIENCE = 90.0
 COMMAND = "from callboard.cli import main; main()"
 
 TOOLS = """
@@ -45,7 +45,7 @@ SLOW_TO_LOAD = """
 import sys, time
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        if name == "callboard.cli.app":
+        if name == "{module}":
             sys.stderr.write("loading\\n")
             sys.stderr.flush()
             time.sleep(60)
@@ -86,8 +86,9 @@ def until(process: "subprocess.Popen[str]", line: str) -> None:
     assert any(each == f"{line}\n" for each in process.stderr), f"{line!r} did not come"
 
 
-def test_o3_an_interrupt_during_loading_stops(start: Start) -> None:
-    process = start(before=SLOW_TO_LOAD)
+@pytest.mark.parametrize("module", ["callboard.cli.app", "callboard.cli.commands.tools"])
+def test_o3_an_interrupt_during_loading_stops(start: Start, module: str) -> None:
+    process = start(before=SLOW_TO_LOAD.replace("{module}", module))
     until(process, "loading")
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=PATIENCE) == ("", "error: stopped\n")

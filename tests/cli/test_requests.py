@@ -55,7 +55,7 @@ def continued(url: str) -> Outcome:
     async def work() -> Outcome:
         async with Runtime(sample_server.registry, store=url) as runtime:
             session = await sample_server.open_session(runtime)
-            return await session.result(row.execution_id, timeout=20)
+            return await session.result(row.execution_id, timeout=90)
 
     return asyncio.run(work())
 
@@ -162,6 +162,15 @@ def test_m3_a_refused_call_never_runs_and_the_model_learns_why(shared: str, run:
         running.until("pay failed A person refused this call; it did not run. The reason: Too much.")
     assert (done.code, done.out[:14]) == (0, "pay is refused")
     assert "The call ends in " in done.err
+
+
+def test_o3_the_beginning_of_a_request_id_is_enough(run: Command, url: str) -> None:
+    for name in ("r1a", "r1b", "r2a"):
+        store_request(url, request_row(name, "s1", execution_id=f"x{name}"))
+    done = run("requests", "answer", "r1", "--reject")
+    assert done == (2, "", "error: Several open requests begin with 'r1': r1a, r1b. Give more of the id.\n")
+    assert run("requests", "answer", "r2", "{}").code == 0
+    assert {row.id: row.status for row in requests(url)} == {"r1a": "open", "r1b": "open", "r2a": "answered"}
 
 
 def test_m3_an_answer_to_other_arguments_is_refused(run: Command, url: str) -> None:

@@ -159,7 +159,7 @@ def test_o3_the_last_line_of_json_is_not_of_a_nested_call(run: Run) -> None:
     assert shown[-1]["data"]["tool"] == "parent"
 
 
-@pytest.mark.parametrize("name", ["nope", "approve", "gated"])
+@pytest.mark.parametrize("name", ["nope", "gated"])
 def test_o3_without_a_call_there_is_no_json(run: Run, name: str) -> None:
     done = run(name, "--json")
     assert (done.code != 0, done.out) == (True, "")
@@ -253,6 +253,67 @@ def test_o3_on_a_terminal_it_is_a_table(start: Start) -> None:
     assert re.search(r"  third +There is no such property\. Leave it out\. +\[1, 2\]", shown)
 
 
+# Requests to people
+
+
+PAYMENT = ("send_payment", "--args", '{"to": "Ada", "amount": "5"}')
+
+
+def test_o3_a_call_that_is_approved_runs(start: Start) -> None:
+    with start(*PAYMENT, tools="callboard.demo.tools:tools") as process:
+        process.until("send_payment: approve? y(es), n(o), e(dit) > ", "err")
+        process.write("perhaps\nyes\n")
+        done = process.end()
+    assert (done.code, json.loads(done.out)["amount"]) == (0, "5.00")
+    assert done.err.count("approve? y(es)") == 2
+
+
+def test_o3_a_call_that_is_rejected_fails_and_does_not_run(start: Start) -> None:
+    with start(*PAYMENT, tools="callboard.demo.tools:tools") as process:
+        process.write("n\nToo much.\n")
+        done = process.end()
+    assert (done.code, done.out) == (Exit.FAILED, "")
+    assert "A person refused this call; it did not run. The reason: Too much." in done.err
+
+
+def test_o3_edited_arguments_are_validated_before_the_call_runs(start: Start) -> None:
+    with start(*PAYMENT, tools="callboard.demo.tools:tools") as process:
+        process.write('e\n{"to": "Ada", "amount": -1}\n{"to": "Ada", "amount": 7}\n')
+        done = process.end()
+    assert (done.code, json.loads(done.out)["amount"]) == (0, "7.00")
+    assert "amount: " in done.err
+
+
+def test_o3_a_question_is_answered_field_by_field(start: Start) -> None:
+    with start("ask_delivery", "--args", '{"parcel": "lamp"}', tools="callboard.demo.tools:tools") as process:
+        process.write("2\nn\n\n")
+        done = process.end()
+    assert json.loads(done.out) == {"how": "to a neighbour", "ring": False, "note": ""}
+    assert "ask_delivery: how (1 to my door, 2 to a neighbour, 3 to a parcel shop) > " in done.err
+
+
+def test_o3_a_call_that_is_not_answered_is_cancelled(start: Start) -> None:
+    with start("approve") as process:
+        done = process.end()
+    assert (done.code, done.out) == (Exit.FAILED, "")
+    assert "approve was not answered: the input has ended." in done.err
+
+
+def test_o3_ctrl_c_ends_a_call_that_waits_for_an_answer(start: Start) -> None:
+    with start("approve") as process:
+        process.until("answer as JSON > ", "err")
+        process.interrupt()
+        process.until("approve: cancelled", "err")
+        assert process.end().code == Exit.INTERRUPTED
+
+
+def test_o3_a_terminal_asks_below_the_progress(start: Start) -> None:
+    with start(*PAYMENT, tools="callboard.demo.tools:tools", terminal="err") as process:
+        process.until("approve? y(es), n(o), e(dit) > ", "err")
+        process.press(b"y\n")
+        process.until("succeeded", "err")
+
+
 # Exit codes
 
 
@@ -261,11 +322,6 @@ def test_o3_on_a_terminal_it_is_a_table(start: Start) -> None:
     [
         (["build"], Exit.OK, "build: succeeded"),
         (["doomed"], Exit.FAILED, "doomed: failed"),
-        (
-            ["approve"],
-            Exit.FAILED,
-            "The tool 'approve' needs an answer from a person, so it cannot be run from the command line.",
-        ),
         (["add", "--args", "@nowhere.json"], Exit.USAGE, "--args @nowhere.json: the file cannot be read: No such"),
         (["add", "--args", "@"], Exit.USAGE, "--args @ needs the name of a file"),
         (["build", "--timeout", "0"], Exit.USAGE, "--timeout must be a number of seconds above 0."),

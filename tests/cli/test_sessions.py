@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callboard.cli.terminal.text import span
-from callboard.storage.change import Change
+from callboard.storage.change import Change, TitleWrite
 from callboard.storage.rows import ExecutionRow, SessionRow
 from callboard.storage.store import Store
 from callboard.testing.store_rows import event, session_row
@@ -128,7 +128,7 @@ def test_o3_sessions_are_listed_with_requests_and_results(run: Command, url: str
     done = run("sessions", "list")
     assert (done.code, done.err) == (0, "")
     header, *rows = done.out.splitlines()
-    assert header.split() == ["session", "user", "state", "events", "requests", "results", "last", "activity"]
+    assert header.split() == ["session", "user", "state", "events", "requests", "results", "last", "activity", "title"]
     assert re.fullmatch(r"another +ann +open +\d+ \w+ ago", rows[0])
     assert re.fullmatch(rf"s1 +ann +open +{session(url).last_seq} +2 +1 +\d+ s ago", rows[1])
 
@@ -161,6 +161,22 @@ def test_o3_more_sessions_than_a_page_are_all_listed(run: Command, url: str, mon
     for number in range(5):
         post(url, session_id=f"s{number}")
     assert [each["id"] for each in json.loads(run("sessions", "list", "--json").out)] == ["s0", "s1", "s2", "s3", "s4"]
+
+
+def test_o3_the_last_active_session_is_listed_first_with_its_title(run: Command, url: str) -> None:
+    now = time.time()
+    titles = {"a": "Holidays", "b": "Red \x1b[31m", "c": None}
+    times = {"created_at": now - 9 * 86_400, "updated_at": now - 9 * 86_400}
+    changes = [
+        Change(name, session=session_row(name, **times), title=TitleWrite(title), events=[event(at=now - age)])
+        for age, (name, title) in zip((300, 60, 86_400), titles.items(), strict=True)
+    ]
+    stored(url, lambda store: store.commit(changes))
+    rows = run("sessions", "list").out.splitlines()[1:]
+    assert [row.split()[0] for row in rows] == ["b", "a", "c"]
+    assert [re.split(r" ago *", row)[1] for row in rows] == ["Red \\x1b[31m", "Holidays", ""]
+    listed = json.loads(run("sessions", "list", "--json").out)
+    assert [(each["id"], each["title"]) for each in listed] == [("b", titles["b"]), ("a", "Holidays"), ("c", None)]
 
 
 def test_o3_names_cannot_control_the_terminal(run: Command, url: str) -> None:
@@ -241,6 +257,29 @@ def test_o3_an_unknown_session_is_an_error(run: Command, url: str, command: tupl
     post(url)
     done = run("sessions", *command, "s2")
     assert done == (4, "", "error: There is no session 's2'. See: callboard sessions list\n")
+
+
+def test_o3_the_beginning_of_an_id_is_enough(run: Command, url: str) -> None:
+    for name in ("alpha-1", "alpha-2", "beta", "beta-2"):
+        post(url, session_id=name)
+    assert json.loads(run("sessions", "show", "alpha-1", "--json").out)["id"] == "alpha-1"
+    assert json.loads(run("sessions", "show", "beta", "--json").out)["id"] == "beta", "an exact id wins"
+    shown = json.loads(run("sessions", "show", "beta-", "--json").out)
+    assert (shown["id"], len(shown["open_requests"])) == ("beta-2", 0)
+    assert run("events", "beta-") == run("events", "beta-2")
+    assert run("requests", "list", "--session", "beta-").code == 0
+    assert run("sessions", "close", "beta-").out.startswith("beta-2 of ann is closed.")
+    assert (session(url, "beta").open, session(url, "beta-2").open) == (True, False)
+
+
+def test_o3_an_ambiguous_beginning_is_an_error(run: Command, url: str) -> None:
+    for name in ("alpha-1", "alpha-2", "beta"):
+        post(url, session_id=name)
+    done = run("sessions", "close", "alpha")
+    message = "error: Several sessions begin with 'alpha': alpha-1, alpha-2. Give more of the id.\n"
+    assert done == (2, "", message)
+    assert all(session(url, name).open for name in ("alpha-1", "alpha-2"))
+    assert run("sessions", "show", "").code == 4, "nothing is the beginning of no id"
 
 
 def test_o3_on_a_terminal_lists_are_tables_that_fit(url: str) -> None:

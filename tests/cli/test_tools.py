@@ -107,9 +107,18 @@ def test_g5_list_as_json(run: Command) -> None:
             "name": "read_file",
             "namespace": "files",
             "mode": "inline",
+            "placement": None,
+            "queue": None,
             "description": "Read a [bold]file[/bold].\n\nAll of it.",
         },
-        {"name": "count", "namespace": "default", "mode": "background", "description": "Zählen — 数."},
+        {
+            "name": "count",
+            "namespace": "default",
+            "mode": "background",
+            "placement": None,
+            "queue": None,
+            "description": "Zählen — 数.",
+        },
     ]
 
 
@@ -264,10 +273,10 @@ def test_the_version(run: Command) -> None:
 
 
 def test_an_interrupt_exits_with_130(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(address: str | None) -> None:
+    def interrupted(address: str | None, *, demo: bool) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("callboard.cli.commands.tools.load_registry", interrupted)
+    monkeypatch.setattr("callboard.cli.commands.tools.load_served_registry", interrupted)
     done = run("tools", "list")
     assert (done.code, done.out) == (130, "")
 

@@ -12,7 +12,18 @@ from callboard import Runtime, tool
 from callboard.adapters.stores.tables import REVISION, VERSION_TABLE
 from callboard.storage.errors import StoreError, StoreOutdated, StoreUnavailable
 from callboard.storage.store import Store
-from callboard.testing.store_rows import NOW, add, create, execution_row, key_row, owner_row, post
+from callboard.testing.store_rows import (
+    NOW,
+    ROOMY,
+    add,
+    create,
+    document_write,
+    execution_row,
+    key_row,
+    note,
+    owner_row,
+    post,
+)
 
 from .conftest import Opening
 
@@ -47,6 +58,10 @@ WRITES: dict[str, Callable[[Store], Any]] = {
     "add key": lambda store: store.add_key(key_row("new")),
     "revoke key": lambda store: store.revoke_key("k", NOW),
     "use key": lambda store: store.key_used("k", NOW),
+    "save note": lambda store: store.save_note("ann", note(), most=9),
+    "delete note": lambda store: store.delete_note("ann", "k"),
+    "put document": lambda store: store.put_document("ann", "c", document_write(), ROOMY),
+    "delete document": lambda store: store.delete_document("ann", "c", "k"),
     "verify": lambda store: store.verify(),
 }
 
@@ -85,7 +100,7 @@ async def test_e7_writer_that_waits_for_a_migration_sees_its_revision(emptied_da
             writing = asyncio.ensure_future(store.commit([post(9)]))
             with psycopg.connect(emptied_database) as looking:
                 waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'sessions'::regclass"
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(90):
                     while looking.execute(waiting).fetchone() == (0,):  # noqa: ASYNC110
                         await asyncio.sleep(0.005)
             migration.commit()
@@ -105,7 +120,7 @@ async def ping() -> str:
 
 
 async def test_e7_calls_of_an_older_process_fail_with_advice(shared_url: str, engine: Engine) -> None:
-    async with asyncio.timeout(20), Runtime([ping], store=shared_url) as runtime:
+    async with asyncio.timeout(90), Runtime([ping], store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
         assert (await session.call("ping")).value == "pong"
         set_revision(engine, NEWER)

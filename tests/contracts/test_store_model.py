@@ -163,7 +163,7 @@ def comparable(result: Any) -> Any:
 
 
 @given(drawn=st.lists(steps(), max_size=12))
-@examples(60, 300, suppress=[HealthCheck.function_scoped_fixture])
+@examples(30, 300, suppress=[HealthCheck.function_scoped_fixture])
 async def test_e5_database_gives_the_results_of_memory(shared_store: Store, drawn: list[tuple[str, Step]]) -> None:
     await emptied(shared_store)
     memory = MemoryStore()

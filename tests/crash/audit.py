@@ -243,6 +243,9 @@ class _Session:
             if fact["what"] == "stopped":
                 stopped[fact["execution"]] = fact["who"]
             elif fact["execution"] in stopped and fact["who"] != stopped[fact["execution"]]:
+                row = self._kept.executions.get(fact["execution"])
+                if row is not None and row.queue is not None:
+                    continue  # a worker may have claimed it in the same moment; it is told while the handler runs
                 yield f"{fact['execution']} of {fact['tool']} was reported as stopped, and ran again"
 
     def _taken(self) -> Iterable[str]:

@@ -22,9 +22,10 @@ import callboard.sessions.heartbeat as heartbeat
 import callboard.sessions.liveness as liveness
 from callboard import BreakerPolicy, Runtime
 from callboard.adapters.stores.sqlite import database as sqlite
+from callboard.storage.errors import StoreUnavailable
 
 from .load import ALL_DAY, BESIDE, USER, Visitor, rest, until_idle
-from .tools import TOOLS, WORKERS, current
+from .tools import TOOLS, WORKERS, current, placement_of
 from .witness import Witness, facts_in
 
 LONGEST = 600
@@ -40,7 +41,9 @@ class Options(BaseModel, frozen=True):
     """File for its log and its standard error."""
     who: str
     seed: int
-    role: Literal["work", "beside", "rest", "script"] = "work"
+    role: Literal["work", "beside", "rest", "script", "serve"] = "work"
+    engine: str | None = None
+    """Address of the engine; with one, workers carry out most tools."""
     sessions: tuple[str, ...] = ("s1", "s2", "s3")
     visitors: int = 3
     """Number of visitors of each session."""
@@ -56,15 +59,20 @@ class Options(BaseModel, frozen=True):
 
 async def run_role(options: Options, witness: Witness) -> None:
     runtime = Runtime(
-        TOOLS,
+        TOOLS if options.engine is None else [each.with_(placement=placement_of(each)) for each in TOOLS],
         workers=WORKERS,
         store=options.store,
+        engine=options.engine,
+        queues=["default"] if options.role == "serve" else (),
         recover=options.role != "beside",
         breaker=BreakerPolicy(failure_threshold=1_000_000),
         idle_after=0.2,
     )
     async with runtime:
         witness.write("ready", pid=os.getpid(), role=options.role)
+        if options.role == "serve":
+            await _serve(runtime)
+            return
         visitors = [
             Visitor(runtime, session_id, f"{options.who}.{session_id}.{number}", random.Random(chance), witness)
             for session_id in options.sessions
@@ -82,6 +90,15 @@ async def run_role(options: Options, witness: Witness) -> None:
             await asyncio.wait(stays)
             await until_idle(runtime, options.sessions if options.role != "beside" else ())
             witness.write("leaves")
+
+
+async def _serve(runtime: Runtime) -> None:
+    """Serve queues until the process is asked to end, and end what runs."""
+    stopping = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
+    await stopping.wait()
+    assert runtime.worker is not None
+    await runtime.worker.drain()
 
 
 def _end(stays: list[asyncio.Task[None]]) -> None:
@@ -121,7 +138,9 @@ def run(options: Options) -> None:
         liveness._machine = lambda: machine
     try:
         asyncio.run(run_role(options, witness))
-    except BaseException:
+    except BaseException as error:
+        if options.engine is not None and isinstance(error, StoreUnavailable):
+            return  # the database was restarted while this process started; the test starts another
         witness.write("fault", session=None, trace=traceback.format_exc())
         raise
 
@@ -131,8 +150,9 @@ def serve_forks() -> None:
         folder = Path(name)
         store, witness = f"sqlite:///{folder / 'store.db'}", folder / "witness"
         run(Options(store=store, witness=witness, log=folder / "log", who="warm-up", seed=0, role="rest"))
-    with suppress(ModuleNotFoundError):
-        import_module("callboard.adapters.stores.postgres")
+    for module in ("stores.postgres", "engines.nats"):
+        with suppress(ModuleNotFoundError):
+            import_module(f"callboard.adapters.{module}")
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:

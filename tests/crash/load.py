@@ -58,7 +58,7 @@ class Visitor:
     async def stay(self, habits: Mapping[str, float]) -> None:
         """Act until cancelled. An unexpected error is written to the witness and ends the visit."""
         try:
-            await self.enter()
+            await self._enter_once_the_store_answers()
             while True:
                 name = self._chance.choices([*habits], [*habits.values()])[0]
                 act: Callable[[], Awaitable[None]] = getattr(self, f"_{name}")
@@ -108,6 +108,12 @@ class Visitor:
 
     async def enter(self) -> None:
         self._session = await self._runtime.open(self._session_id, USER)
+
+    async def _enter_once_the_store_answers(self) -> None:
+        while True:
+            with suppress(StoreUnavailable):
+                return await self.enter()
+            await asyncio.sleep(0.05)
 
     # Calls
 

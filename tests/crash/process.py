@@ -15,7 +15,7 @@ from .child import Options
 from .witness import Fact, facts_in
 
 ROOT = Path(__file__).parents[2]
-DEADLINE = 60.0
+DEADLINE = 90.0
 """Seconds after which a wait fails."""
 
 

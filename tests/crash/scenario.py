@@ -31,6 +31,7 @@ class Scenario:
     seed: int
     fork_servers: "ForkServers"
     children: list[Child] = field(default_factory=list[Child])
+    engine: str | None = None
 
     @property
     def witness(self) -> Path:
@@ -45,6 +46,7 @@ class Scenario:
             log=self.folder / f"log-{fork_server}",
             who=who,
             seed=self.seed,
+            engine=self.engine,
             **options,
         )
         child = self.fork_servers[fork_server].start(given)

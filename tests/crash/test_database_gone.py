@@ -19,6 +19,7 @@ QUICK = 0.4
 @pytest.mark.parametrize(
     ("seconds", "immediate"), [(2 * QUICK * LEASE, False), pytest.param(10.0, True, marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_b6_no_process_counts_as_dead_after_an_outage_of_the_database(
     seconds: float, immediate: bool, own_postgres: OwnPostgres, tmp_path: Path, scenarios: Scenarios
 ) -> None:

@@ -96,8 +96,8 @@ def test_d2_process_that_lost_its_lease_writes_nothing_of_what_it_lost(
         accounted_for(here, sleeper, declared_dead=(sleeper,))
 
 
-@pytest.mark.parametrize("machine", [None, "another machine"])
-@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("machine", [pytest.param(None, marks=pytest.mark.slow), "another machine"])
+@pytest.mark.parametrize("stopped", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_e5_process_with_a_blocked_interpreter_or_stopped_keeps_its_work(
     stopped: bool, machine: str | None, any_store: str, tmp_path: Path, scenarios: Scenarios
 ) -> None:

@@ -132,7 +132,7 @@ async def _results_are_there(here: Scenario) -> None:
     async with Runtime(TOOLS, workers=WORKERS, store=here.store) as runtime:
         session = await runtime.open("s1", USER)
         for record in await session.history():
-            await session.result(record.id, timeout=20)
+            await session.result(record.id, timeout=90)
         assert session.has_pending_work
         taken = await session.take_results()
         assert {outcome.call_id for outcome in taken} == {"c1", "c2"}

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel
 
 from callboard import RetryPolicy, Tool, ToolContext, ToolError, tool
+from callboard.types import Placement
 
 from .witness import Witness
 
@@ -228,5 +229,13 @@ TOOLS: tuple[Tool, ...] = (
     *(pay, remind, choose, order, plan, block, hold),
 )
 WORKERS: tuple[Tool, ...] = (gas_price, refresh)
+
+
+def placement_of(each: Tool) -> Placement:
+    """Return where a tool runs if there is an engine: some of each sort stay where they are called."""
+    stays = each.name in ("tally", "press", "dawdle", "choose", "block", "hold")
+    return Placement.ANY if stays else Placement.WORKER
+
+
 IDEMPOTENT = {each.name for each in (*TOOLS, *WORKERS) if each.idempotent}
 PERSONAL = {"pay", "remind", "choose"}

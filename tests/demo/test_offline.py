@@ -19,6 +19,10 @@ from tests.examples import examples
 TASKS = [Task("xa-1", "build_report"), Task("xb-2", "send_payment")]
 TOOLS = (*demo_tools(0), *built_in())
 WORK = ["task_status", "task_list", "task_result", "cancel_task"]
+ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+ETHER = {"to": ADDRESS, "value": "10000000000000000", "data": "0x", "chain_id": 11155111}
+TO_ADDRESS = f"Send 0.01 test ether to {ADDRESS}"
+LUNCH = "Send 0.01 test ether to Ada for lunch"
 NAMES = [*(tool.name for tool in TOOLS), *WORK]
 
 
@@ -33,6 +37,9 @@ def now(*zones: str) -> list[Any]:
         ("What is the date in Europe/Berlin", now("Europe/Berlin")),
         ("time in Asia/Tokyo and Europe/Paris", now("Asia/Tokyo", "Europe/Paris")),
         ("what time is it in Tokyo and New York?", now("Asia/Tokyo", "America/New_York")),
+        ("what time is it in tokyo?", now("Asia/Tokyo")),
+        ("What time is it in Atlantis?", now("Atlantis")),
+        ("what time is it in the morning?", now("UTC")),
         (
             "convert 2026-03-29T14:30 from Europe/Paris to Asia/Tokyo",
             [
@@ -51,6 +58,8 @@ def now(*zones: str) -> list[Any]:
         ("Check the stock of desk lamps.", [("check_stock", {"item": "desk lamps"})]),
         ("how many lamps are there?", [("check_stock", {"item": "lamps"})]),
         ("build a report on coffee", [("build_report", {"subject": "coffee"})]),
+        ("index the letters", [("index_archive", {"archive": "letters"})]),
+        ("Index my old letters with 20 pages.", [("index_archive", {"archive": "old letters", "pages": 20})]),
         ("report about tea with 5 chapters", [("build_report", {"subject": "tea", "chapters": 5})]),
         (
             "pay 25 EUR to Ada for lunch",
@@ -58,6 +67,9 @@ def now(*zones: str) -> list[Any]:
         ),
         ("send $3.50 to Bob", [("send_payment", {"amount": "3.50", "to": "Bob", "currency": "USD"})]),
         ("deliver the lamp", [("ask_delivery", {"parcel": "lamp"})]),
+        (f"send 0.01 ETH to {ADDRESS}", [("send_ether", {**ETHER, "description": TO_ADDRESS})]),
+        ("Pay 0.01 ether to Ada for lunch!", [("send_ether", {**ETHER, "description": LUNCH})]),
+        ("send 0.01 ETH to 0x12", []),
         ("think about the weather", [("think", {"thought": "the weather"})]),
         (
             "fetch https://example.com and https://example.org/a?b=1",
@@ -106,6 +118,23 @@ def test_c6_phrases_mean_calls(text: str, calls: list[Any]) -> None:
 )
 def test_c6_names_with_arguments_that_no_tool_has(text: str, names: list[str]) -> None:
     assert unknown_tools_in(text, NAMES) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("Where am I?", ("where_am_i", {})),
+        ("what time is it here", ("local_time", {})),
+        ("copy 'hello you' to my clipboard", ("copy_to_clipboard", {"text": "hello you"})),
+        ("copy hello into the clipboard.", ("copy_to_clipboard", {"text": "hello"})),
+        ("save hello as notes.txt", ("download_file", {"content": "hello", "name": "notes.txt"})),
+        ("notify me that tea is ready", ("show_notification", {"title": "Callboard", "body": "tea is ready"})),
+        ("notify me", ("show_notification", {"title": "Callboard", "body": "You asked for this."})),
+    ],
+)
+def test_c6_phrases_about_the_browser_mean_tools_of_the_page_if_it_has_sent_them(text: str, call: Any) -> None:
+    assert calls_in(text, [*NAMES, call[0]]) == [call]
+    assert call[0] not in {name for name, _ in calls_in(text, NAMES)}
 
 
 @pytest.mark.parametrize(("tool", "phrase"), EXAMPLES)
@@ -159,6 +188,9 @@ def test_c6_any_result_makes_a_sentence(tool: str, arguments: dict[str, Any], co
         "\n" * 100_000,
         "; x {" * 50_000,
         '; x {"a": "' * 20_000,
+        "copy a " * 14_000,
+        "copy " + "a " * 490 + ("; copy " + "a " * 490) * 100,
+        "notify me " * 10_000,
     ],
     ids=lambda text: f"{text[:12]}…",
 )

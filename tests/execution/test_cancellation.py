@@ -202,19 +202,19 @@ async def test_x8_cancelled_thread_is_left_and_its_value_discarded() -> None:
     def block(ctx: ToolContext) -> str:
         """Block a thread, and poll for the cancellation."""
         entered.set()
-        go.wait(10)
+        go.wait(90)
         seen.append(ctx.cancelled)
         ended.set()
         return "late"
 
     async with Harness(block) as harness:
         outcome = await harness.session.call("block")
-        assert await asyncio.to_thread(entered.wait, 10)
+        assert await asyncio.to_thread(entered.wait, 90)
         assert await harness.session.cancel(outcome.execution_id)
         await settle()
         assert (await harness.session.result(outcome.execution_id)).status == "cancelled"
         go.set()
-        await asyncio.to_thread(ended.wait, 10)
+        await asyncio.to_thread(ended.wait, 90)
         await settle()
         assert seen == [True]
         assert harness.session.execution(outcome.execution_id).value is None

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def until(condition: threading.Event) -> None:
-    assert await asyncio.to_thread(condition.wait, 10)
+    assert await asyncio.to_thread(condition.wait, 90)
 
 
 async def test_x11_sync_handlers_are_bounded_and_do_not_block_the_loop() -> None:
@@ -32,7 +32,7 @@ async def test_x11_sync_handlers_are_bounded_and_do_not_block_the_loop() -> None
             idents.add(threading.get_ident())
             if inside == 3:
                 full.set()
-        go.wait(10)
+        go.wait(90)
         with lock:
             inside -= 1
         return number
@@ -63,7 +63,7 @@ async def test_x11_abandoned_threads_count_until_they_end() -> None:
         count += 1
         if count == 2:
             entered.set()
-        go.wait(10)
+        go.wait(90)
 
     async with Harness(hang, limits=Limits(threads=2)) as harness:
         calls = [await harness.start("hang") for _ in range(2)]
@@ -78,8 +78,10 @@ async def test_x11_abandoned_threads_count_until_they_end() -> None:
         go.set()
         again = await harness.start("hang")
         assert (await again).status == "succeeded"
-        await settle()
-        assert harness.runtime.manager._runner.threads.busy == 0
+        async with asyncio.timeout(90):
+            # The abandoned ones end in their own time.
+            while harness.runtime.manager._runner.threads.busy:  # noqa: ASYNC110
+                await asyncio.sleep(0.002)
 
 
 async def test_x11_a_thread_is_released_when_the_function_fails_or_never_runs() -> None:
@@ -122,7 +124,7 @@ async def test_x11_one_user_cannot_take_all_threads_and_free_ones_go_to_each_use
         """Block a thread."""
         began.append(name)
         entered[name].set()
-        ends[name].wait(10)
+        ends[name].wait(90)
         return name
 
     async def has_begun(*names: str) -> None:
@@ -153,7 +155,7 @@ async def test_x11_one_user_cannot_take_all_threads_and_free_ones_go_to_each_use
 
 async def test_x11_a_caller_that_stops_waiting_for_a_thread_leaves_the_queue() -> None:
     threads, go = Threads(1), threading.Event()
-    holds = asyncio.ensure_future(threads.run(lambda: go.wait(10), "ann"))
+    holds = asyncio.ensure_future(threads.run(lambda: go.wait(90), "ann"))
     await settle()
     waits = [asyncio.ensure_future(threads.run(lambda: True, user)) for user in ("ann", "bob", "bob")]
     await settle()

@@ -207,13 +207,13 @@ async def test_x7_timeout_of_a_handler_in_a_thread() -> None:
 
     async with Harness(block) as harness:
         call = await harness.start("block", {"seconds": 10})
-        assert await asyncio.to_thread(entered.wait, 10)
+        assert await asyncio.to_thread(entered.wait, 90)
         await harness.advance(5)
         outcome = await call
         assert outcome.error is not None
         assert outcome.error.category == "timeout"
         go.set()
-        await asyncio.to_thread(ended.wait, 5)
+        await asyncio.to_thread(ended.wait, 90)
         await settle()
         assert harness.session.execution(outcome.execution_id).value is None
         assert harness.kinds().count("tool_result") == 1

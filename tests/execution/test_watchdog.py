@@ -2,7 +2,10 @@
 
 import asyncio
 import functools
+import logging
+import threading
 import time
+from collections.abc import Generator
 from typing import Annotated, Any
 
 import pytest
@@ -11,11 +14,33 @@ from callboard import Runtime, tool
 
 pytestmark = pytest.mark.anyio
 
+NOTICED = threading.Event()
+"""Whether the watchdog has logged a handler. A handler blocks until then, however late the watchdog's thread runs."""
+
+
+class Noticing(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        NOTICED.set()
+
+
+@pytest.fixture(autouse=True)
+def noticing() -> Generator[None]:
+    NOTICED.clear()
+    logger, handler = logging.getLogger("callboard.watchdog"), Noticing()
+    logger.addHandler(handler)
+    yield
+    logger.removeHandler(handler)
+
+
+def block() -> None:
+    assert NOTICED.wait(90)
+
 
 @tool
-async def rude(seconds: Annotated[float, "How long"]) -> str:
+async def rude(seconds: Annotated[float, "How long at least"]) -> str:
     """Block the loop, as no handler should."""
     time.sleep(seconds)  # noqa: ASYNC251
+    block()
     return "done"
 
 
@@ -29,8 +54,8 @@ async def polite() -> str:
 async def test_x11_handler_that_blocks_the_loop_is_named(caplog: pytest.LogCaptureFixture) -> None:
     async with Runtime([rude, polite], blocked_after=0.1) as runtime:
         session, other = await runtime.open("s", "u"), await runtime.open("other", "u")
-        assert (await session.call("rude", {"seconds": 0.4})).value == "done"
-        async with asyncio.timeout(5):
+        assert (await session.call("rude", {"seconds": 0.2})).value == "done"
+        async with asyncio.timeout(90):
             await session.board.wait(4)  # after the four events of the call itself
         event = session.board.read(0)[-1]
         assert event.kind == "system_notice"
@@ -50,7 +75,7 @@ async def test_x11_handlers_that_wait_are_not_reported(caplog: pytest.LogCapture
 
 
 async def busy() -> None:
-    time.sleep(0.3)  # noqa: ASYNC251
+    block()
 
 
 async def soon() -> None:
@@ -65,7 +90,7 @@ def decorated(function: Any) -> Any:
     @functools.wraps(function)
     async def wrapper() -> Any:
         if function is not idle:
-            time.sleep(0.3)  # noqa: ASYNC251
+            block()
         return await function()
 
     return wrapper
@@ -119,7 +144,7 @@ async def test_x11_a_blocking_handler_of_any_form_is_named(handler: Any, caplog:
         session = await runtime.open("s", "u")
         await session.call("bystander")
         assert (await session.call("culprit")).status == "succeeded"
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(90):
             while session.board.read(0)[-1].kind != "system_notice":
                 await session.board.wait(session.board.last_seq)
         assert session.board.read(0)[-1].data["tool"] == "culprit"

@@ -14,7 +14,7 @@ from callboard.storage.writer import Writer
 
 pytestmark = pytest.mark.anyio
 
-SOON = 20.0
+SOON = 90.0
 
 
 @tool

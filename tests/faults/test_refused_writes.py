@@ -73,7 +73,7 @@ async def test_x10_call_of_another_process_does_not_affect_calls_in_the_same_bat
     assert sorted(ran) == ["c1", "c2"]
     [request] = await here.requests()
     await here.answer(request.id, {"approved": True})
-    assert (await here.result(asked.execution_id, timeout=20)).value == "c3"
+    assert (await here.result(asked.execution_id, timeout=90)).value == "c3"
 
 
 async def test_x10_nested_calls_of_a_refused_call_are_not_stored_and_do_not_run(pair: tuple[Session, Session]) -> None:
@@ -131,7 +131,7 @@ async def test_x10_call_with_edited_arguments_is_still_the_same_call(pair: tuple
     asked = await here.call("pay", {"name": "c1"}, call_id="c1")
     [request] = await here.requests()
     await here.answer(request.id, {"approved": True, "arguments": {"name": "edited"}})
-    assert (await here.result(asked.execution_id, timeout=20)).value == "edited"
+    assert (await here.result(asked.execution_id, timeout=90)).value == "edited"
     for session in pair:
         assert (await session.call("pay", {"name": "c1"}, call_id="c1")).value == "edited"
         refused = await session.call("pay", {"name": "other"}, call_id="c1")

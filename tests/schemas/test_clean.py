@@ -476,10 +476,10 @@ def test_s2_a_reference_bomb_is_refused_quickly() -> None:
     for level in range(1, 40):
         pointer = {"$ref": f"#/$defs/L{level - 1}"}
         levels[f"L{level}"] = {"type": "object", "properties": {str(index): pointer for index in range(10)}}
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(SchemaError, match="more than 20,000 parts"):
         clean({"$ref": "#/$defs/L39", "$defs": levels})
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("keyword", ["items", "not", "properties", "anyOf", "allOf"])
@@ -505,12 +505,12 @@ def test_s2_a_deep_schema_within_the_limit_is_accepted(cleaned: Any) -> None:
 
 
 def test_s2_many_branches_and_long_circles_take_no_time(cleaned: Any) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     many = {"anyOf": [{"type": "integer", "const": number} for number in range(10_000)]}
     assert clean(many) == many
     ring = {str(n): {"properties": {"a": {"$ref": f"#/$defs/{(n + 1) % 40}"}}} for n in range(40)}
     assert cleaned({"$ref": "#/$defs/0", "$defs": ring})["$defs"].keys() == ring.keys()
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_s2_null_is_kept_for_results() -> None:

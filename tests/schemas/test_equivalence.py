@@ -51,6 +51,10 @@ class Shown:
     title: str = "Generated"
     prompt: str = "Generated."
     idempotent: bool = False
+    read_only: bool | None = None
+    destructive: bool | None = None
+    open_world: bool | None = None
+    icons: tuple[str, ...] = ()
 
 
 # Kinds

@@ -18,7 +18,7 @@ from callboard.server.app import create_app
 from callboard.server.app_services import AppServices
 from callboard.server.uvicorn_server import Server, create_server, listen
 
-DEADLINE = 20.0
+DEADLINE = 90.0
 """Seconds after which a wait of a test fails."""
 
 
@@ -175,11 +175,21 @@ def hurry() -> Generator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def patient() -> Generator[None]:
+    """Let requests wait longer for the store than those of people do: a busy machine is no outage."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("callboard.server.store_timeout.PATIENCE", 60.0)
+        yield
+
+
 @asynccontextmanager
-async def serve(runtime: Runtime, *, grace: float = 5.0, **options: Any) -> AsyncGenerator[Served]:
+async def serve(
+    runtime: Runtime, *, grace: float = 5.0, guard: Callable[[ASGIApp], ASGIApp] = as_user, **options: Any
+) -> AsyncGenerator[Served]:
     """Start a runtime, and serve it."""
     async with runtime:
-        app = create_app(runtime, guard=as_user, **options)
+        app = create_app(runtime, guard=guard, **options)
         server = create_server(app, grace=grace)
         made = listen("127.0.0.1", 0)
         port: int = made.getsockname()[1]

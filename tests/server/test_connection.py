@@ -1,9 +1,11 @@
 """Connections that misbehave: they leave nothing behind, and are not logged as failures."""
 
 import asyncio
+import gc
 import logging
 import re
 import socket
+import weakref
 from typing import Any
 
 import pytest
@@ -28,6 +30,25 @@ async def test_h2_pipelined_stream_ends_when_its_client_disconnects(plain: Serve
     await until(lambda: len(plain.services.streams) == 1)
     writer.transport.abort()
     await until(lambda: len(plain.services.streams) == 0)
+
+
+async def test_h5_ended_connections_are_freed_without_a_collection_of_garbage(plain: Served) -> None:
+    plain.services.streams.heartbeat = 0.1  # a lost connection is noticed at the next write
+    await plain.session("s")
+    state = plain.server.server_state
+    gc.disable()  # a collection would free reference cycles too
+    try:
+        for request in (HEALTH, STREAM):
+            before = set(state.connections)
+            _, writer = await asyncio.open_connection("127.0.0.1", plain.port)
+            writer.write(request)
+            await until(lambda before=before: state.connections - before)
+            ended = [weakref.ref(each) for each in state.connections - before]
+            await until(lambda request=request: request == HEALTH or len(plain.services.streams) == 1)
+            writer.transport.abort()
+            await until(lambda ended=ended: [each() for each in ended] == [None])
+    finally:
+        gc.enable()
 
 
 async def test_h1_pipelined_requests_are_answered_in_order(plain: Served) -> None:

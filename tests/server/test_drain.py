@@ -147,13 +147,22 @@ def _first(stream: httpx2.Response, frames: int) -> Generator[str]:
 def test_d1_command_creates_a_file_in_the_working_directory_and_prints_one_address(tmp_path: Path) -> None:
     with started(tmp_path) as (command, url):
         assert url.startswith("http://127.0.0.1:")
-        assert httpx2.get(f"{url}/readyz").json() == {"status": "ok"}
+        assert httpx2.get(f"{url}/readyz", timeout=DEADLINE).json() == {"status": "ok"}
         assert (tmp_path / "callboard.db").exists()
-        assert "callboard_" in httpx2.get(f"{url}/metrics").text
-        tools = {each["name"] for each in httpx2.get(f"{url}/api/tools").json()["tools"]}
+        assert "callboard_" in httpx2.get(f"{url}/metrics", timeout=DEADLINE).text
+        tools = {each["name"] for each in httpx2.get(f"{url}/api/tools", timeout=DEADLINE).json()["tools"]}
         assert {"get_current_time", "think"} <= tools
-        assert httpx2.get(f"{url}/healthz", headers={"host": "evil.example"}).status_code in (200, 400, 403, 421)
-        assert httpx2.get(f"{url}/api/tools", headers={"host": "evil.example"}).status_code in (400, 403, 421)
+        assert httpx2.get(f"{url}/healthz", timeout=DEADLINE, headers={"host": "evil.example"}).status_code in (
+            200,
+            400,
+            403,
+            421,
+        )
+        assert httpx2.get(f"{url}/api/tools", timeout=DEADLINE, headers={"host": "evil.example"}).status_code in (
+            400,
+            403,
+            421,
+        )
         assert command.terminate() == 0
         assert command.err.read() == ""
 
@@ -210,3 +219,28 @@ async def test_h6_call_that_the_shutdown_cuts_off_gets_a_problem() -> None:
     assert (answer.status_code, answer.json()["code"]) == (503, "draining")
     assert answer.headers["retry-after"] == "1"
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_e5_a_server_that_was_stopped_is_not_reported_as_dead(tmp_path: Path) -> None:
+    """After Ctrl-C in the middle of work, the next server continues it, and its log says that the other one ended."""
+    with (
+        started(tmp_path, "--grace", "0") as (command, url),
+        httpx2.Client(base_url=url, timeout=DEADLINE, verify=False) as client,
+    ):
+        assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
+        call = {"session_id": "s", "tool": "index_archive", "arguments": {"archive": "letters"}}
+        execution_id = client.post("/api/executions", json=call).json()["execution_id"]
+        command.process.send_signal(signal.SIGINT)
+        assert command.process.wait(DEADLINE) == 0
+        assert command.err.read() == ""
+    with (
+        started(tmp_path, "--json") as (command, url),
+        httpx2.Client(base_url=url, timeout=DEADLINE, verify=False) as client,
+    ):
+        seen: list[str] = []
+        while not any("ended and left work behind; 1 executions are recovered" in each for each in seen):
+            seen.append(json.loads(command.err.readline())["message"])
+            assert "died" not in seen[-1]
+        running = client.get("/api/executions", params={"session_id": "s"}).json()["executions"]
+        assert [each["status"] for each in running if each["execution_id"] == execution_id] == ["executing"]
+        assert command.terminate() == 0

@@ -1,7 +1,8 @@
 """Mounted protocols: each brings its path, methods, body limits and drain, and the server names none."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -27,15 +28,23 @@ class EchoMount:
 
     def __init__(self) -> None:
         self.drained = False
+        self.ran: list[str] = []
 
     def application(self, host: ProtocolHost) -> ASGIApp:
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
             request = Request(scope, receive)
             async with host.read_body(request) as body:
                 session = await host.open_session(request, "echo")
+                assert (host.user_id(request), session in host.registry) == (session.user_id, False)
                 await PlainTextResponse(f"{session.user_id} {len(body)}")(scope, receive, send)
 
         return application
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        self.ran.append("begun")
+        yield
+        self.ran.append("ended")
 
     def drain(self) -> None:
         self.drained = True
@@ -46,6 +55,7 @@ async def test_h3_mounted_protocol_gets_its_route_its_limits_and_its_drain() -> 
     async with serve(Runtime(TOOLS), mounts=[mount]) as served:
         response = await served.client.post("/echo", content=b'"' + b"x" * 1_500_000 + b'"', headers={"x-user": "ann"})
         assert response.text == "ann 1500002"
+        assert mount.ran == ["begun"]
         assert response.headers["cache-control"] == "no-store"
         assert (await served.get("/echo")).json()["code"] == "method_not_allowed"
         assert (await served.client.post("/echo", content=b"x" * 2_000_001)).json()["code"] == "body_too_large"
@@ -58,6 +68,7 @@ async def test_h3_mounted_protocol_gets_its_route_its_limits_and_its_drain() -> 
         assert (await served.client.post("/echo", content=b"{}")).json()["code"] == "draining"
         assert not mount.drained
     assert mount.drained
+    assert mount.ran == ["begun", "ended"]
 
 
 @pytest.mark.parametrize("path", sorted(Path(callboard.server.__path__[0]).rglob("*.py")), ids=lambda path: path.name)

@@ -76,7 +76,7 @@ def _fuzz(operation: Any, url: str, examples: int) -> None:
             case.query, case.body = real(case.query), real(case.body)
             if isinstance(case.body, dict) and case.body.get("grace"):
                 case.body["grace"] = 0
-        case.validate_response(case.call(base_url=url, timeout=20), checks=CHECKS)
+        case.validate_response(case.call(base_url=url, timeout=90), checks=CHECKS)
 
     attack()
 

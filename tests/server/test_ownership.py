@@ -19,6 +19,7 @@ async def request_all(
         f"/api/sessions/{session_id}/logout": {},
         f"/api/sessions/{session_id}/restore": {},
         "/api/chat": {**of, "message": "hello"},
+        "/api/chat/retry": of,
         "/api/interrupt": of,
         "/api/system/event": {**of, "event": event},
         f"/api/requests/{request}/answer": {**of, "answer": {"approved": True}},

@@ -14,7 +14,7 @@ from callboard.server.models import State
 from callboard.server.session_state import read_state
 from callboard.server.streams import Streams
 from callboard.sessions.live_session import LiveSession
-from tests.server.conftest import TOOLS, Served, serve, take, until
+from tests.server.conftest import DEADLINE, TOOLS, Served, serve, take, until
 
 pytestmark = pytest.mark.anyio
 
@@ -48,15 +48,16 @@ async def filled(served: Served, count: int = 12, size: int = 900_000, **headers
 
 
 async def test_h1_client_that_does_not_read_its_response_is_disconnected(
-    plain: Served, monkeypatch: pytest.MonkeyPatch
+    plain: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(connection, "STALL", 0.2)
+    caplog.set_level("INFO", "callboard.server")
     small_buffers(plain)
     whole = await filled(plain, 1)
     before = len(plain.server.server_state.connections)
     clients = [Idle(plain.port, f"/api/executions/{whole}?session_id=s") for _ in range(3)]
     try:
-        await until(lambda: len(plain.server.server_state.connections) == before + 3)
+        await until(lambda: caplog.text.count("its client does not read the response") == 3)
         await until(lambda: len(plain.server.server_state.connections) == before)
         await until(lambda: plain.services.unsent_responses.held == 0)
     finally:
@@ -67,16 +68,25 @@ async def test_h1_client_that_does_not_read_its_response_is_disconnected(
 async def test_h1_slow_client_that_keeps_reading_gets_the_whole_response(
     plain: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "STALL", 0.3)
+    monkeypatch.setattr(connection, "STALL", 3_600.0)  # the test decides when it has passed
     small_buffers(plain)
     whole = await filled(plain, 1)
+    connections = plain.server.server_state.connections
+    others = set(connections)
     client = Idle(plain.port, f"/api/executions/{whole}?session_id=s")
     client.socket.setblocking(False)
-    loop = asyncio.get_running_loop()
-    said = b""
-    while b"\r\n\r\n" not in said or len(said.partition(b"\r\n\r\n")[2]) < 900_000:
-        said += await loop.sock_recv(client.socket, 32_768)
-        await asyncio.sleep(0.005)  # slower than the server sends, and faster than the limit
+    await until(lambda: connections - others and plain.services.unsent_responses.held > 0)
+    slow: Any = (connections - others).pop()
+    said, checks = b"", 0
+    async with asyncio.timeout(DEADLINE):
+        while b"\r\n\r\n" not in said or len(said.partition(b"\r\n\r\n")[2]) < 900_000:
+            received = await asyncio.get_running_loop().sock_recv(client.socket, 32_768)
+            assert received, "the client was disconnected"
+            said += received
+            if 0 < slow.transport.get_write_buffer_size() <= slow._unsent - connection.LEAST:
+                slow._check_stall()
+                checks += 1
+    assert checks > 5, "it read little at a time"
     client.socket.close()
 
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.anyio
 ran: list[str] = []
 held: asyncio.Event
 
-SHORT = 0.3
-"""Seconds that clients wait for the store in most of these tests."""
+SHORT, LONG = 0.3, 60.0
+"""Seconds that clients wait for a store that is away, and for one that is only slow."""
 
 
 @tool
@@ -49,6 +49,7 @@ class Outage:
     """Makes a store unavailable on demand, and counts its commits."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._patch = monkeypatch
         self.gone = False
         self.taken: list[Change] = []
         commit = store.commit
@@ -66,14 +67,28 @@ class Outage:
         monkeypatch.setattr(store, "commit", committed)
         monkeypatch.setattr(store, "probe", probed)
 
+    @property
+    def gone(self) -> bool:
+        """Whether the store is unavailable. Requests that begin then do not wait long for it."""
+        return self._gone
+
+    @gone.setter
+    def gone(self, gone: bool) -> None:
+        self._gone = gone
+        limit_patience(self._patch, SHORT if gone else LONG)
+
+
+def limit_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Set how long requests wait for the store that begin from now on."""
+    monkeypatch.setattr("callboard.server.store_timeout.PATIENCE", seconds)
+    monkeypatch.setattr("callboard.protocols.agui.run.PATIENCE", seconds)
+
 
 @pytest.fixture
 async def served(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Served, Outage]]:
     global held
     held = asyncio.Event()
     ran.clear()
-    monkeypatch.setattr("callboard.server.store_timeout.PATIENCE", SHORT)
-    monkeypatch.setattr("callboard.protocols.agui.run.PATIENCE", SHORT)
     runtime = Runtime([*TOOLS, send, slow, read], workers=WORKERS, model="offline", store=sqlite_url)
     outage = Outage(runtime.store, monkeypatch)
     async with serve(runtime) as served:
@@ -106,7 +121,11 @@ async def stored(served: Served) -> tuple[list[str], list[str]]:
         ("/api/system/event", {"event": {"kind": "user_input", "text": "hello"}}),
         ("/api/system/event", {"event": {"kind": "user_request", "request_kind": "echo", "payload": {"payload": "x"}}}),
         ("/api/executions", {"tool": "send", "arguments": {"to": "bob"}}),
-        ("/api/executions", {"tool": "send", "arguments": {"to": "bob"}, "call_id": "c1"}),
+        pytest.param(
+            "/api/executions",
+            {"tool": "send", "arguments": {"to": "bob"}, "call_id": "c1"},
+            marks=pytest.mark.slow,
+        ),
         ("/api/executions", {"tool": "slow", "arguments": {"to": "bob"}}),
         ("/api/executions", {"tool": "read", "arguments": {"of": "bob"}}),
         ("/api/executions", {"tool": "pay", "arguments": {"amount": 5}}),
@@ -164,6 +183,7 @@ async def test_b6_call_that_runs_at_the_start_of_an_outage_is_unconfirmed_and_no
         return "gone"
 
     here.runtime.registry.register(vanish)
+    limit_patience(monkeypatch, SHORT)
     refused(
         await here.post("/api/executions", {"session_id": "s", "tool": "vanish", "call_id": "c1"}), "store_unconfirmed"
     )
@@ -266,6 +286,7 @@ async def test_h1_server_with_a_stuck_write_is_not_ready(
         return await commit(changes)
 
     monkeypatch.setattr(here.runtime.store, "commit", stuck)
+    limit_patience(monkeypatch, SHORT)
     posting = asyncio.create_task(here.post("/api/chat", {"session_id": "s", "message": "hello"}))
     await until(lambda: not here.runtime.sessions.writer.available)
     assert (await here.get("/readyz")).status_code == 503
@@ -303,12 +324,13 @@ def doubtful(served: tuple[Served, Outage], monkeypatch: pytest.MonkeyPatch) -> 
             return results[0] if made else await commit(changes)
 
         monkeypatch.setattr(here.runtime.store, "commit", committed)
+        limit_patience(monkeypatch, SHORT)
         return go
 
     return hold
 
 
-@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("made", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("path", "body"),
     [

@@ -334,7 +334,7 @@ def _ids(got: bytes) -> list[bytes]:
 async def test_disconnected_client_is_removed(plain: Served) -> None:
     session = await opened(plain, "leave")
     async with (
-        httpx2.AsyncClient(base_url=plain.url, verify=False) as client,
+        httpx2.AsyncClient(base_url=plain.url, timeout=DEADLINE, verify=False) as client,
         client.stream("GET", "/api/chat/stream", params={"session_id": "leave"}) as response,
     ):
         assert response.status_code == 200

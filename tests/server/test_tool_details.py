@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from callboard import BreakerPolicy, Runtime, ToolError, tool
+from callboard import BreakerPolicy, RetryPolicy, Runtime, ToolError, tool
 from callboard.schemas.dialects import DIALECTS
 from callboard.testing import ManualClock
 from callboard.tools.minute_series import BOUNDS, MINUTE, MINUTES, MinuteSeries, merge_minutes
@@ -86,6 +86,22 @@ async def test_s1_dialect_that_refuses_a_tool_says_why(timed: Served) -> None:
     schemas = (await details(timed, "label"))["tool"]["schemas"]
     assert schemas["openai-strict"].keys() == {"error", "path"}
     assert schemas["claude"]["input_schema"]
+
+
+async def test_h1_tool_has_the_policies_that_its_calls_follow(timed: Served) -> None:
+    @tool(timeout=5, total_timeout=20, concurrency=2, retry=RetryPolicy(max_attempts=4, retry_on=["timeout"]))
+    async def own() -> str:
+        """Do it."""
+        return ""
+
+    timed.runtime.registry.register(own)
+    found = (await details(timed, "own"))["policies"]
+    assert (found["timeout"], found["total_timeout"], found["concurrency"]) == (5, 20, 2)
+    assert (found["retry"]["max_attempts"], found["retry"]["retry_on"]) == (4, ["timeout"])
+    assert (found["breaker"]["scope"], found["breaker"]["failure_threshold"]) == ("tool", 5)
+    defaults = (await details(timed, "fail_for_user"))["policies"]
+    assert (defaults["timeout"], defaults["expires"], defaults["retry"]["max_attempts"]) == (None, None, 3)
+    assert (defaults["breaker"]["scope"], defaults["breaker"]["recovery_time"]) == ("user", 30)
 
 
 async def test_h5_breakers_of_other_users_and_of_shared_targets_are_not_shown(timed: Served) -> None:

@@ -15,7 +15,7 @@ from callboard.storage.change import Change, ExecutionWrite, RequestWrite
 from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow
 from callboard.storage.store import Store
 
-SOON = 20.0
+SOON = 90.0
 """Seconds after which an action that takes milliseconds counts as failed."""
 
 

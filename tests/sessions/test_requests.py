@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from callboard.sessions.ids import SessionNotFound
 from callboard.sessions.requests import RequestClosed
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite
+from callboard.storage.errors import StoreUnavailable
 from callboard.storage.rows import RequestRow
 from callboard.testing import ManualClock, settle
 from callboard.types import RequestPurpose
@@ -71,12 +73,13 @@ async def review(text: Annotated[str, "What is judged"]) -> Review:  # pyright: 
 class Sent(BaseModel):
     status: Literal["confirmed", "rejected", "failed"] = Field(description="Outcome of the transaction")
     transaction_hash: str | None = Field(default=None, description="Its hash")
+    contract_address: str | None = Field(default=None, description="The new contract")
     detail: str | None = Field(default=None, description="More")
 
 
 @tool(mode="human", asks="wallet_tx_request", answer=Sent)
 async def sign(
-    to: Annotated[str, "Address"],
+    to: Annotated[str | None, "Address"],
     value: Annotated[str, "Wei"],
     data: Annotated[str, "Call data"] = "0x",
     gas_limit: Annotated[int | None, "Gas"] = None,
@@ -434,11 +437,25 @@ async def test_m3_wallet_is_asked_and_answers(make: Make) -> None:
             await session.answer(asked.data["request_id"], {"status": "confirmed", "extra": 1})
         number = await session.post({**response, "status": "confirmed", "transaction_hash": "0xabc"})
         result = await ended(session, outcome.execution_id)
-        assert result.value == {"status": "confirmed", "transaction_hash": "0xabc", "detail": None}
+        expected = {"transaction_hash": "0xabc", "contract_address": None, "detail": None}
+        assert result.value == {"status": "confirmed", **expected}
         answered = (await board_of(session))[number - 1]
         assert answered.kind == "wallet_tx_response"
         assert answered.data["request_id"] == asked.data["request_id"]
         assert (answered.data["status"], answered.data["transaction_hash"]) == ("confirmed", "0xabc")
+
+
+async def test_b2_wallet_creates_a_contract(make: Make) -> None:
+    async with make(*TOOLS) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("sign", {"to": None, "value": "0", "data": "0x60ff"})
+        asked = await seen(session, "wallet_tx_request")
+        assert (asked.data["to"], asked.data["data"]) == (None, "0x60ff")
+        response = {"kind": "wallet_tx_response", "request_id": asked.data["request_id"]}
+        answer = {"status": "confirmed", "transaction_hash": "0xabc", "contract_address": "0xc0de"}
+        number = await session.post({**response, **answer})
+        assert (await ended(session, outcome.execution_id)).value == {**answer, "detail": None}
+        assert (await board_of(session))[number - 1].data["contract_address"] == "0xc0de"
 
 
 async def test_m3_handler_runs_only_after_the_wallet_confirmed(make: Make) -> None:
@@ -656,6 +673,32 @@ async def test_m3_answer_given_while_no_process_ran_is_used_at_the_next_start(sh
     async with Runtime(TOOLS, store=shared_url) as runtime:
         await ended(await runtime.open("s", "ann"), outcome.execution_id)
     assert runs == [("bob", 5)], "and once"
+
+
+async def test_m3_answer_is_used_although_the_store_is_away_when_the_call_is_recovered(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Runtime(TOOLS, store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("pay", BOB)
+    async with Runtime(TOOLS, store=shared_url, recover=False) as command_line:
+        session = await command_line.open("s", "ann")
+        await session.answer((await the_request(session)).id, {"approved": True})
+    runtime = Runtime(TOOLS, store=shared_url)
+    answering, refused = runtime.store.closed_requests, 0
+
+    async def closed_requests(request_ids: Sequence[str]) -> list[RequestRow]:
+        nonlocal refused
+        if request_ids and refused < 2:
+            refused += 1
+            raise StoreUnavailable("The store is away.")
+        return await answering(request_ids)
+
+    monkeypatch.setattr(runtime.store, "closed_requests", closed_requests)
+    async with runtime:
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, outcome.execution_id)).value == "5 to bob"
+    assert (runs, refused) == ([("bob", 5)], 2)
 
 
 async def test_m3_process_without_the_tool_can_answer_and_an_invalid_answer_is_refused_later(shared_url: str) -> None:
@@ -929,7 +972,7 @@ async def test_m3_answer_in_a_process_without_the_tool_waits_for_a_process_that_
         session = await stranger.open("s", "u")
         [request] = await session.requests()
         await session.answer(request.id, {"approved": True})
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             while True:  # it is looked at and left again, as often as the stranger looks around
                 await stranger.sessions._heartbeat.poll()
                 await live_session(session).settle()
@@ -943,4 +986,4 @@ async def test_m3_answer_in_a_process_without_the_tool_waits_for_a_process_that_
         )
     async with Runtime([knock], store=shared_url) as runtime:
         session = await runtime.open("s", "u")
-        assert (await session.result(asked.execution_id, timeout=20)).value == "come in"
+        assert (await session.result(asked.execution_id, timeout=90)).value == "come in"

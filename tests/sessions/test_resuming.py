@@ -13,7 +13,7 @@ from callboard.storage.change import Change, ExecutionWrite
 from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock, settle
 
-from .conftest import SOON, ended, stored
+from .conftest import SOON, board_of, ended, stored
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +52,22 @@ async def test_e5_time_that_passed_in_a_dead_process_counts(shared_url: str) -> 
             result = await ended(session, outcome.execution_id)
             assert result.error is not None
             assert (result.status, result.error.category, result.error.retryable) == ("failed", "timeout", False)
+
+
+async def test_e5_events_of_a_call_that_continues_have_its_mode(shared_url: str) -> None:
+    async with asyncio.timeout(SOON):
+        async with Runtime([dig], store=shared_url) as runtime:
+            outcome = await (await runtime.open("s1", "ann")).call("dig")
+            await begun.wait()
+        begun.clear()
+        async with Runtime([dig], store=shared_url) as runtime:
+            session = await runtime.open("s1", "ann")
+            await begun.wait()
+            await session.cancel(outcome.execution_id)
+            await ended(session, outcome.execution_id)
+            events = await board_of(session)
+            assert [each.kind for each in events][-3:] == ["tool_retrying", "tool_executing", "tool_result"]
+            assert {each.data.get("mode") for each in events} == {"background"}
 
 
 async def test_e5_deadline_that_passed_before_recovery_ends_the_call(shared_url: str) -> None:

@@ -15,7 +15,7 @@ from callboard.storage.store import Store
 
 pytestmark = pytest.mark.anyio
 
-SOON = 20.0
+SOON = 90.0
 
 
 @tool(mode="background")

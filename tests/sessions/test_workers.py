@@ -292,7 +292,10 @@ async def test_b5_retries_are_not_reported_and_the_last_attempt_is_the_answer(ma
             await settle()
             await clock.advance(30)
         assert (await answer_to(session, "q")).data["payload"] == 3
-        assert [event.kind for event in await board_of(session)] == ["user_request", "user_response"]
+        events = await board_of(session)
+        assert [each.kind for each in events] == ["user_request", *(3 * ["system_notice"]), "user_response"]
+        details = {"request_id": "q", "request_kind": "flaky", "stage": "trying", "fraction": 0.1}
+        assert events[1].data == {"message": "trying", "details": details}, "progress names its request"
 
 
 async def test_b5_cancelled_request_is_answered(make: Make) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -215,6 +216,14 @@ def test_o2_secrets_of_the_environment_are_known() -> None:
     assert masker.text("plain words in /home/alice, given-one") == f"{MASK} in /home/alice, {MASK}"
 
 
+def test_o2_the_working_folder_is_not_a_secret() -> None:
+    """Although the names of its variables look like those of a password."""
+    masker = Masker.of_environment(environment={"PWD": "/srv/shop", "OLDPWD": "/srv/old", "DB_PWD": "hunter22"})
+    assert masker.text('File "/srv/shop/tools.py", not /srv/old, hunter22') == (
+        f'File "/srv/shop/tools.py", not /srv/old, {MASK}'
+    )
+
+
 async def test_o2_configure_replaces_its_earlier_handler(stream: io.StringIO) -> None:
     before = len(logging.getLogger().handlers)
     configure(json=True, level="debug", secrets=["open sesame"], stream=io.StringIO())
@@ -266,3 +275,28 @@ async def test_o2_lines_of_handlers_and_turns_have_their_context(stream: io.Stri
     assert found_lines["turn"]["session"] == "s1"
     assert "session" not in found_lines["after"]
     assert "session" not in found_lines["unknown"]
+
+
+@tool
+async def divide(by: Annotated[int, "A number"]) -> float:
+    """Divide one by a number."""
+    if by < 0:
+        raise ToolError("The number is negative.", report="a negative number")
+    return 1 / by
+
+
+async def test_o2_a_failing_tool_is_logged_with_its_traceback_which_no_model_sees(stream: io.StringIO) -> None:
+    configure(json=True, stream=stream)
+    async with Runtime([divide]) as runtime:
+        session = await runtime.open("s1", "ann")
+        outcome = await session.call("divide", {"by": 0})
+        await session.call("divide", {"by": -1})
+        seen = [event.encoded.decode() for event in live_session(session).board.read(0)]
+    unexpected, deliberate = lines(stream)
+    trace = "\n".join(unexpected["trace"])
+    assert re.search(r'test_logs.py", line \d+, in divide\n +return 1 / by\n', trace)
+    assert trace.endswith("ZeroDivisionError: division by zero")
+    assert (deliberate["message"].rpartition(": ")[2], "trace" in deliberate) == ("a negative number", False)
+    assert outcome.error is not None
+    for text in (*seen, json.dumps(outcome.error.to_model())):
+        assert not any(word in text for word in ("Traceback", "test_logs", "ZeroDivisionError", "negative number"))

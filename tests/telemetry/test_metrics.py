@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, telemetry, tool
+from callboard.adapters.engines import LocalEngine
 from callboard.sessions.conversation_scope import ConversationScope
 from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreUnavailable
@@ -344,7 +345,7 @@ async def test_g3_the_histogram_of_a_tool_is_reset_with_its_statistics() -> None
 async def test_o1_the_documentation_lists_every_metric() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     listed = set(re.findall(r"^\| `(callboard_\w+)`", guide, re.MULTILINE))
-    async with Runtime(TOOLS) as runtime:
+    async with Runtime(TOOLS, engine=LocalEngine()) as runtime:
         families = text_string_to_metric_families(telemetry.measure(runtime).render().decode())
         rendered = {
             f"{family.name}_total" if family.type == "counter" else family.name

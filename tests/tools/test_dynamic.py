@@ -246,8 +246,8 @@ def listener() -> Iterator[int]:
         for _ in range(2):  # the first to be accepted must be the first that is made here
             with socket.create_connection(server.getsockname()) as own:
                 mine = own.getsockname()[1]
-                assert connections.get(timeout=20) == mine
-        thread.join(20)
+                assert connections.get(timeout=90) == mine
+        thread.join(90)
 
 
 @pytest.mark.parametrize(
@@ -342,10 +342,10 @@ async def outcome(registry: Registry, arguments: Any) -> ToolError | None:
 async def test_t5_a_pattern_that_backtracks_ends_soon() -> None:
     for pattern in ("^(a+)+$", r"^(a|aa)+(?=b)$", r"^(a+)\1+b$"):
         registry = made({"properties": {"a": {"type": "string", "pattern": pattern, "description": "A"}}})
-        start = time.perf_counter()
+        start = time.process_time()
         error = await error_of(registry, {"a": "a" * 40 + "!"})
         assert error.category == "validation"
-        assert time.perf_counter() - start < 2
+        assert time.process_time() - start < 2
 
 
 async def test_t5_recursive_schemas_validate_to_their_depth() -> None:
@@ -374,3 +374,12 @@ async def test_t5_the_given_schema_is_not_changed() -> None:
     await registry.call("data", {"hours": "3"})
     registry["data"].schema("openai-strict")
     assert json.dumps(SCHEMA) == before
+
+
+async def test_t1_an_unknown_option_is_refused() -> None:
+    async def handler(arguments: dict[str, Any]) -> str:
+        return ""
+
+    options: Any = {"tmeout": 3.0}
+    with pytest.raises(RegistrationError, match=r"dynamic_tool has no option 'tmeout'\. Did you mean 'timeout'"):
+        dynamic_tool("look", {"type": "object"}, handler, description="Look", **options)

@@ -851,3 +851,42 @@ async def test_t1_an_answer_is_the_output_and_the_tool_has_no_body() -> None:
     assert caught.value.category == "configuration"
     with pytest.raises(TypeError, match="cannot be called"):
         _ = choose("?")
+
+
+# Misspelled options
+
+
+async def test_t1_an_unknown_option_is_refused_with_a_similar_one_and_the_list() -> None:
+    async def look(place: Annotated[str, "A place"]) -> str:
+        """Look."""
+        return place
+
+    message = await refused(look, tiemout=3.0)
+    assert message.startswith("@tool has no option 'tiemout'. Did you mean 'timeout'? Known: answer, ")
+    assert ", timeout, " in message
+    assert await refused(look, zzz=1) == message.replace("tiemout", "zzz").replace("Did you mean 'timeout'? ", "")
+
+
+async def test_t1_an_unknown_option_is_refused_before_the_function_is_decorated() -> None:
+    options: Any = {"nmae": "look"}
+    with pytest.raises(RegistrationError, match="Did you mean 'name'"):
+        tool(**options)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "answer"),
+    [
+        ("mode", "backgruond", "Did you mean 'background'? Known: inline, background, human."),
+        ("mode", "later", "Known: inline, background, human."),
+        ("wake", "ui-only", "Did you mean 'ui_only'? Known: " + ", ".join(Wake) + "."),
+        ("logout", "cancel", "Known: " + ", ".join(Logout) + "."),
+    ],
+)
+async def test_t1_an_unknown_value_is_refused_with_the_values_of_its_option(
+    option: str, value: str, answer: str
+) -> None:
+    async def look(place: Annotated[str, "A place"]) -> str:
+        """Look."""
+        return place
+
+    assert await refused(look, **{option: value}) == f"The tool look has {option}={value!r}. {answer}"

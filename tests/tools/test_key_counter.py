@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from callboard import ToolError
 from callboard.jsonrules.duplicate_keys import max_key_count
 from callboard.jsonrules.key_counter import key_counter
-from callboard.tools.arguments import TypedArguments
+from callboard.tools.typed_arguments import TypedArguments
 from callboard.tools.validators import strict_validator
 
 NO_NUMBERS = ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"]
@@ -563,7 +563,7 @@ class Link(BaseModel):
 def test_t5_a_document_with_colons_in_texts_is_not_read_again(document: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = arguments_of(Link)
     monkeypatch.setattr(
-        "callboard.tools.arguments.check_keys_and_numbers", lambda data: pytest.fail("it was read again")
+        "callboard.tools.typed_arguments.check_keys_and_numbers", lambda data: pytest.fail("it was read again")
     )
     for _ in range(2):
         assert arguments.parse("read", document.encode()) == Link.model_validate_json(document)

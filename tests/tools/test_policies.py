@@ -48,3 +48,25 @@ def test_x5_a_retry_policy_that_makes_no_sense_is_refused(values: dict[str, Any]
 def test_x6_a_breaker_policy_that_makes_no_sense_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(PolicyError):
         BreakerPolicy(**values)
+
+
+@pytest.mark.parametrize(
+    ("policy", "values", "message"),
+    [
+        (
+            RetryPolicy,
+            {"strategy": "linea"},
+            "'linea' is not a strategy. Did you mean 'linear'? Known: fixed, ",
+        ),
+        (
+            RetryPolicy,
+            {"retry_on": ["timeot"]},
+            "'timeot' is not a category in retry_on. Did you mean 'timeout'?",
+        ),
+        (BreakerPolicy, {"scope": "usr"}, "'usr' is not a scope. Did you mean 'user'? Known: tool, user, "),
+    ],
+)
+def test_x5_a_misspelt_value_is_answered_with_the_known_ones(policy: Any, values: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        policy(**values)
+    assert str(caught.value).startswith(message)

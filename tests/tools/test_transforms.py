@@ -1,5 +1,6 @@
 """Transforms show the tools of a toolset differently, compose by wrapping, and change nothing inside (T8)."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Self
 
@@ -221,3 +222,63 @@ async def test_t8_an_included_toolset_is_entered_with_the_registry_and_followed(
         assert registry.names() == ("r_near",)
         assert await registry.call("r_near") == "near"
     assert not remote.entered
+
+
+async def test_t8_toolsets_are_entered_at_the_same_time_and_registered_in_order() -> None:
+    begun = asyncio.Event()
+
+    class Slow(Remote):
+        async def __aenter__(self) -> Self:
+            await begun.wait()
+            return await super().__aenter__()
+
+    class Quick(Remote):
+        async def __aenter__(self) -> Self:
+            await super().__aenter__()
+            begun.set()
+            self.callback()
+            return self
+
+    async with asyncio.timeout(90), Registry([Slow([look]), Quick([change])]) as registry:
+        assert registry.names() == ("look", "change")
+
+
+async def test_t8_the_error_of_a_toolset_ends_the_others() -> None:
+    left = asyncio.Event()
+
+    class Endless(Remote):
+        async def __aenter__(self) -> Self:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                left.set()
+            raise AssertionError
+
+    class Broken(Remote):
+        async def __aenter__(self) -> Self:
+            raise RuntimeError("broken")
+
+    entered = Remote([look])
+    registry = Registry([Endless([]), Broken([]), entered])
+    with pytest.raises(RuntimeError, match="broken"):
+        async with asyncio.timeout(90):
+            await registry.__aenter__()
+    assert left.is_set()
+    assert not entered.entered
+
+
+async def test_t8_a_name_that_is_taken_leaves_out_only_that_tool(caplog: pytest.LogCaptureFixture) -> None:
+    first, second = Remote([look]), Remote([make("look"), change])
+    async with Registry([first, second]) as registry:
+        assert registry.names() == ("look", "change")
+        assert registry["look"] is look
+        assert "already registered" in caplog.text
+        second.source = [make("look")]
+        with pytest.raises(RegistrationError):
+            second.callback()
+        assert registry.names() == ("look",)
+        first.source = []
+        first.callback()
+        second.callback()
+        assert registry.names() == ("look",)
+        assert registry["look"] is second.source[0]

@@ -10,13 +10,13 @@ from pydantic_ai.settings import ModelSettings
 from ..sessions.background_tasks import BackgroundTasks
 from ..sessions.conversation_scope import ConversationScope
 from ..sessions.session_manager import SessionManager
+from ..sessions.task_tools import task_tools
 from ..storage.errors import StoreError, StoreUnavailable
 from ..tools.registry import Registry
 from ..turns import Turn, TurnLimits
 from .config import ConversationConfig
 from .conversation import Conversation
 from .model import choose_model
-from .tasks import task_tools
 
 log = logging.getLogger("callboard.chat")
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pydantic_ai.direct import model_request_stream
+from pydantic_ai.exceptions import ModelRequestRejectedError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -40,6 +41,10 @@ class TurnIO(Protocol):
 
         Empty where the model has nothing to respond to.
         """
+        ...
+
+    def simpler_messages(self, messages: list[ModelMessage], error: Exception) -> list[ModelMessage] | None:
+        """These messages without what a provider may have rejected them for. None where there is nothing such."""
         ...
 
     def parameters(self) -> ModelRequestParameters:
@@ -79,7 +84,18 @@ async def complete(io: TurnIO, model: Model, limits: TurnLimits) -> bool:
         if not messages:
             return True
         check_turn(limits, io.usage)
-        calls = await io.store_response(await _request(io, model, messages))
+        calls = await io.store_response(await _respond(io, model, messages))
+
+
+async def _respond(io: TurnIO, model: Model, messages: list[ModelMessage]) -> ModelResponse:
+    """Make a request, and another one if the provider rejects it and there is a simpler form of the messages."""
+    try:
+        return await _request(io, model, messages)
+    except (ModelRequestRejectedError, NotImplementedError) as error:
+        simpler = io.simpler_messages(messages, error)
+        if simpler is None:
+            raise
+        return await _request(io, model, simpler)
 
 
 async def _request(io: TurnIO, model: Model, messages: list[ModelMessage]) -> ModelResponse:
@@ -99,7 +115,7 @@ async def _request(io: TurnIO, model: Model, messages: list[ModelMessage]) -> Mo
         except (Exception, asyncio.CancelledError):
             partial = stream.get()
             if text := [part for part in partial.parts if isinstance(part, TextPart) and part.content]:
-                await io.store_partial_response(ModelResponse(parts=text, model_name=partial.model_name))
+                await io.store_partial_response(_text_of(partial, text))
             raise
         return stream.get()
 
@@ -108,10 +124,25 @@ def usage_of(response: ModelResponse) -> Usage:
     """The usage of one response."""
     usage = response.usage
     calls = sum(isinstance(part, ToolCallPart) for part in response.parts)
-    return Usage(1, calls, usage.input_tokens, usage.output_tokens, _cost(response))
+    cost = _cost(response)
+    return Usage(1, calls, usage.input_tokens, usage.output_tokens, cost, unpriced_requests=int(cost is None))
+
+
+def _text_of(partial: ModelResponse, text: Sequence[TextPart]) -> ModelResponse:
+    """The text of an unfinished response, with the usage that was reported so far."""
+    return ModelResponse(
+        parts=text,
+        usage=partial.usage,
+        model_name=partial.model_name,
+        provider_name=partial.provider_name,
+        provider_url=partial.provider_url,
+    )
 
 
 def _cost(response: ModelResponse) -> float | None:
+    """The price of the tokens that the provider reported, at the time of the response."""
+    if not response.usage.has_values():
+        return None
     try:
         return float(response.cost().total_price)
     except (LookupError, AssertionError, ValueError, AttributeError):  # the price of the model is unknown

@@ -74,6 +74,8 @@ class Conversation:
         """The late results that waited at the last check, if no turn has read them since."""
         self._stopping = False
         """Whether the turn was asked to stop."""
+        self._retrying = False
+        """Whether the next turn responds to messages that an earlier turn left without a response."""
         self._is_cancellable = False
         """Whether cancelling the task stops the turn."""
         self._awaits_other_process = False
@@ -85,6 +87,11 @@ class Conversation:
     def is_processing(self) -> bool:
         """Whether a turn runs here."""
         return self._running is not None
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage of all turns that this process has read; None before the first turn."""
+        return replace(self._history.state.usage) if self._history.state.turn_number else None
 
     @property
     def _running(self) -> "asyncio.Task[Turn | None] | None":
@@ -167,6 +174,15 @@ class Conversation:
         self._taken_over.set()
         self._start(0.0)
 
+    async def retry(self) -> bool:
+        """Start a turn for messages that an earlier turn left without a response. False where there are none."""
+        await self._history.refresh()
+        is_owed = self._history.state.rendering.awaits_response and not self._history.open_calls()
+        if is_owed and not self.is_processing:
+            self._retrying = True
+            self._start(0.0)
+        return is_owed
+
     async def interrupt(self, idempotency: IdempotencyRow | None = None) -> bool:
         """Stop the turn that runs, in any process, or that waits for a person. False where there is none.
 
@@ -186,8 +202,7 @@ class Conversation:
             await self._store_stop(row.number, idempotency, stopped=True)
             await self._ended_elsewhere(after)
             return True
-        waits = not self._session.deleted and bool(self._history.open_calls())
-        if waits:
+        if waits := not self._session.deleted and bool(self._history.open_calls()):
             self._stopping = True
             await asyncio.wait([self._start(0.0)])
         if idempotency is not None:
@@ -214,18 +229,12 @@ class Conversation:
                 task.cancel()
 
     async def entries(self) -> tuple[Sequence[Entry], int]:
-        """All entries of the transcript, as a view, and how many of them are responses of the model.
-
-        Only new entries are read from the store, and nothing is copied.
-        """
+        """All entries of the transcript, as a view, and how many are responses. Only new ones are read."""
         await self._history.refresh()
         return self._history.state.entries, self._history.state.responses
 
     async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]:
-        """The whole conversation as plain values. Running calls have no result yet.
-
-        With `waiting` it ends with the inputs that are not delivered to the model yet.
-        """
+        """The conversation as plain values, with `waiting` also the inputs that are not delivered to the model yet."""
         await self._history.refresh()
         found = await plain_messages_off_loop(self._history.positioned())
         return [*found, *await self._history.inputs_after(self._history.delivered)] if waiting else found
@@ -235,9 +244,8 @@ class Conversation:
         found = await read_window(self._scope.transcript_before, before, most)
         if before is not None:
             return found
-        last = max(found.delivered, self._history.delivered)
-        undelivered = newest(await self._history.inputs_after(last))
-        return replace(found, messages=[*found.messages, *undelivered])
+        undelivered = await self._history.inputs_after(max(found.delivered, self._history.delivered))
+        return replace(found, messages=[*found.messages, *newest(undelivered)])
 
     # Turns
 
@@ -270,7 +278,7 @@ class Conversation:
             self._scope.later(RETRY_DELAY, self.wake)
             raise
         finally:
-            self._stopping = self._awaits_other_process = False
+            self._stopping = self._retrying = self._awaits_other_process = False
             if self._has_news and not self._leaving() and not self._session.deleted:  # it came after the last request
                 asyncio.get_running_loop().call_soon(self._start, 0.0)
         return turn
@@ -284,7 +292,7 @@ class Conversation:
         await self._history.load()
         self._clear_news()
         wrote, self._late_results = await asyncio.gather(self._history.find_inputs(), self._session.results.waiting())
-        if wrote:
+        if wrote or (self._retrying and self._history.state.rendering.awaits_response):
             return True
         if open_calls := self._history.open_calls():
             outcomes = [await self._session.calls.outcome(call.tool_call_id) for call in open_calls]

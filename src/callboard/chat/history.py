@@ -139,6 +139,7 @@ class History:
             deliveries=[Delivery(each.id, now) for each in entries if isinstance(each, Input) and each.id],
             consumed=results,
             transcript=[encode_entry(entry) for entry in entries],
+            said_at=now,
             events=events,
         )
         writing = asyncio.ensure_future(self._write(change, entries))

@@ -71,6 +71,8 @@ class Rendering:
         self._ids: dict[str, str] = {}
         """The id of every call, with the valid id that providers receive."""
         self._sent_ids: set[str] = set()
+        self.has_files = False
+        """Whether the answer to a call may have images or sounds."""
         self._late_executions: set[str] = set()
         """Executions whose late results are rendered."""
         self.add(entries)
@@ -104,7 +106,7 @@ class Rendering:
                     self._add_reply(response)
                 case CallAnswer():
                     if entry.call_id in self._current.calls and entry.call_id not in self._current.answers:
-                        answer = _answer(entry.tool, entry.call_id, entry.content, entry.failed)
+                        answer = self._answer(entry.tool, entry.call_id, entry.content, entry.failed)
                         self._current.answers[entry.call_id] = answer
                 case LateResult():
                     if self._current.reply is None and not self._current.prompts:
@@ -167,13 +169,17 @@ class Rendering:
         call = ToolCallPart(TASK_RESULT, {"execution_id": entry.execution_id}, call_id)
         current.calls[call_id] = call
         current.late.append(call)
-        current.answers[call_id] = _answer(TASK_RESULT, call_id, entry.content, entry.failed)
+        current.answers[call_id] = self._answer(TASK_RESULT, call_id, entry.content, entry.failed)
 
     def _begin(self, exchange: _Exchange) -> _Exchange:
         """Begin another exchange. The previous one will not change any more."""
         _join(self._messages, self._valid(self._current))
         self._current = exchange
         return exchange
+
+    def _answer(self, tool: str, call_id: str, content: Any, failed: bool) -> ToolReturnPart:
+        self.has_files = self.has_files or isinstance(content, list)
+        return _answer(tool, call_id, content, failed)
 
     def _register_id(self, call_id: str) -> None:
         self._ids[call_id] = made = valid_id(call_id, self._sent_ids)

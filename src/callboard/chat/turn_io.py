@@ -1,11 +1,13 @@
 """The `TurnIO` of a session: feeds a turn with messages, runs its calls, and stores responses and answers."""
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pydantic_ai.exceptions import ModelAuthenticationError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
@@ -24,12 +26,15 @@ from ..turns import Usage
 from ..types import Wake
 from .config import ConversationConfig
 from .history import History
+from .media import readable_kinds, with_kinds
 from .messages import message_id
 from .thinking import settings_for
 from .toolset import tool_definition
 from .transcript import CallAnswer, LateResult, Reply
 from .turn_lease import TurnLease
 from .wellformed import storable_parts, valid_text
+
+log = logging.getLogger("callboard.chat")
 
 GRACE = 0.05
 """Seconds that calls have left after an input arrived; then they continue in the background."""
@@ -86,11 +91,22 @@ class SessionTurnIO:
             return []
         await self._lease.begin()
         messages = rendering.messages()
+        if rendering.has_files:
+            messages = with_kinds(messages, readable_kinds(self._config.model))
         instructions = _instructions(self._config.instructions, self._session.client)
         if instructions and isinstance(last := messages[-1], ModelRequest):
             messages[-1] = replace(last, instructions=instructions)
         self._message_id = message_id(self._history.state.read_count + 1)
         return messages
+
+    def simpler_messages(self, messages: list[ModelMessage], error: Exception) -> list[ModelMessage] | None:
+        if not self._history.state.rendering.has_files or isinstance(error, ModelAuthenticationError):
+            return None
+        simpler = with_kinds(messages, ())
+        if simpler is messages:
+            return None
+        log.warning("the model rejects the conversation; trying without images and sounds: %s", error)
+        return simpler
 
     def parameters(self) -> ModelRequestParameters:
         self._offered_tools = self._session.tools()  # pinned, so that calls run the tools that the model was shown

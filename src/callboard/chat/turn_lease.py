@@ -107,6 +107,7 @@ class TurnLease:
         """
         if self._row is None:
             raise TurnLeaseLost
+        self._row = replace(self._row, usage=self._history.state.usage.encode())
         turn = TurnWrite(self._row, self._scope.owner, new=self._turn_start is not None)
         if self._turn_start is not None:
             entries = [self._turn_start, *entries]

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_core import from_json
 
+from ..content import undeclared_blocks
+from .media import with_files
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -96,6 +99,8 @@ def valid_arguments(arguments: str | Mapping[str, Any] | None) -> str | dict[str
 
 def valid_result(content: Any) -> Any:
     """Make the answer to a call valid. A blank text is written as JSON, so that the model sees that it is blank."""
+    if (blocks := undeclared_blocks(content)) is not None:
+        return [valid_text(each) if isinstance(each, str) else each for each in with_files(blocks)]
     if not isinstance(content, str):
         return content
     return json.dumps(content) if is_blank(content) else valid_text(content)

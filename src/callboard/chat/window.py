@@ -5,10 +5,11 @@ A window begins with a message of the model: an exchange is never split.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pydantic_core import to_json
 
+from ..content import texts
 from .messages import Exchange, Positioned, exchanges
 from .transcript import Input, Note, Reply, decode_for_display
 
@@ -106,6 +107,8 @@ def _shortened(message: dict[str, Any]) -> dict[str, Any]:
         if name not in made:
             continue
         value: Any = made[name]
+        if name == "content" and isinstance(value, list):  # with images or sounds
+            value = texts(cast("list[Any]", value))
         text = value if isinstance(value, str) else to_json(value, inf_nan_mode="null", serialize_unknown=True).decode()
         if len(text) > MAX_TEXT:
             made[name] = [] if name == "calls" else text[:MAX_TEXT]

@@ -12,34 +12,18 @@ import callboard
 
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..sessions.ids import SessionNotFound
-from .commands.demo import run_demo
-from .commands.doctor import run_doctor
-from .commands.events import show_events
-from .commands.keys import keys
-from .commands.requests import requests
-from .commands.serve import serve
-from .commands.sessions import sessions
-from .commands.store import migrate
-from .commands.tools import tools
+from .command_group import CommandGroup
 from .process import CommandError, Exit, can_handle_interrupts
-from .terminal.console import fail
 
 app = typer.Typer(
     name="callboard",
+    cls=CommandGroup,
     help="A runtime for the tools of AI agents.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rendering the help with Rich takes longer than all the rest of it
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(tools, name="tools")
-app.add_typer(sessions, name="sessions")
-app.command("events")(show_events)
-app.add_typer(requests, name="requests")
-app.add_typer(keys, name="keys")
-app.command("migrate")(migrate)
-app.command("demo")(run_demo)
-app.command("serve")(serve)
-app.command("doctor")(run_doctor)
 
 
 def _print_version(wanted: bool) -> None:
@@ -63,7 +47,7 @@ def run() -> int:
     try:
         return _run()
     except KeyboardInterrupt:
-        return fail("stopped", Exit.INTERRUPTED)
+        return _fail("stopped", Exit.INTERRUPTED)
     finally:
         if can_handle_interrupts():
             signal.signal(signal.SIGINT, previous)
@@ -75,16 +59,16 @@ def _run() -> int:
         sys.stdout.flush()  # while an error can still be reported
         return code
     except CallboardError as error:
-        return fail(str(error), _exit_code(error))
+        return _fail(str(error), _exit_code(error))
     except (BrokenPipeError, SystemExit) as end:
         if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):
             raise
         _discard_output()  # the reader has closed the pipe
         return Exit.OK
     except (OSError, UnicodeEncodeError) as error:
-        return fail(f"the output cannot be written: {error}", Exit.FAILED)
+        return _fail(f"the output cannot be written: {error}", Exit.FAILED)
     except (typer.Abort, asyncio.CancelledError):  # Ctrl-C
-        return fail("stopped", Exit.INTERRUPTED)
+        return _fail("stopped", Exit.INTERRUPTED)
     except typer.Exit as end:
         return end.exit_code
     except Exception as error:
@@ -93,6 +77,12 @@ def _run() -> int:
             raise
         show()
         return int(getattr(error, "exit_code", Exit.USAGE))
+
+
+def _fail(message: str, code: int) -> int:
+    from .terminal.console import fail  # with Rich, which takes a while to load
+
+    return fail(message, code)
 
 
 def _exit_code(error: CallboardError) -> Exit:

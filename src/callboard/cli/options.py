@@ -12,6 +12,7 @@ from typing import Annotated, cast
 import typer
 
 from callboard import Registry, Tool
+from callboard.demo.tools import tools as demo_tools
 from callboard.errors import CallboardError
 from callboard.toolkits import built_in
 
@@ -24,8 +25,30 @@ Source = Annotated[
         "--tools", metavar="PACKAGE.MODULE:REGISTRY", help="The registry to use. Default: the built-in toolkits."
     ),
 ]
+EngineAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="URL",
+        envvar="CALLBOARD_ENGINE",
+        help="The engine that connects servers and workers: nats://host:4222. Default: none.",
+    ),
+]
+ServedSource = Annotated[
+    str | None,
+    typer.Option(
+        "--tools",
+        metavar="PACKAGE.MODULE:REGISTRY",
+        help="The registry to use. Default: the built-in toolkits, and the tools of the demo.",
+    ),
+]
 EXCERPT = 60
 """Characters of an invalid line that an error shows."""
+
+
+def load_served_registry(address: str | None, *, demo: bool = True) -> Registry:
+    """Load the registry that `callboard serve` uses: like `load_registry`, with the tools of the demo by default."""
+    return Registry([*built_in(), *demo_tools]) if address is None and demo else load_registry(address)
 
 
 def load_registry(address: str | None) -> Registry:
@@ -79,6 +102,16 @@ def read_document(value: str, option: str, *, hint: str = "") -> bytes:
     return _checked(value.encode(errors="surrogateescape"), option, hint)  # the bytes that the shell passed
 
 
+def read_text(value: str, option: str) -> str:
+    """Read the text of an option, or of the file that `@FILE` names. Raises `CommandError`."""
+    if not value.startswith("@"):
+        return value
+    try:
+        return _read_file(value.removeprefix("@"), option).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{option} {value} is not UTF-8 text: see byte {error.start + 1}.", Exit.INVALID) from None
+
+
 def _read_standard_input() -> bytes:
     if sys.stdin.isatty():
         err.print("[dim]Reading JSON from standard input; press Ctrl-D to end it.[/]")
@@ -87,7 +120,7 @@ def _read_standard_input() -> bytes:
 
 def _read_file(name: str, option: str) -> bytes:
     if not name:
-        raise CommandError(f"{option} @ needs the name of a file: @arguments.json", Exit.USAGE)
+        raise CommandError(f"{option} @ needs the name of a file, such as @file", Exit.USAGE)
     try:
         return Path(name).read_bytes()
     except OSError as error:

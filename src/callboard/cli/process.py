@@ -3,11 +3,13 @@
 It imports next to nothing, because it is active while everything else is loaded.
 """
 
+import gc
 import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from types import FrameType
 
@@ -53,6 +55,24 @@ def exit_on_interrupt(code: int, message: bytes = b"") -> None:
 
     if can_handle_interrupts():
         signal.signal(signal.SIGINT, leave)
+
+
+@contextmanager
+def loading() -> Generator[None]:
+    """Import modules inside the `with`: Ctrl-C exits at once, since imports take long enough for an impatient one.
+
+    The garbage collector is off and ignores the imported objects later, since they stay until the end.
+    """
+    previous = signal.getsignal(signal.SIGINT)
+    exit_on_interrupt(Exit.INTERRUPTED, b"error: stopped\n")
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+        if can_handle_interrupts():
+            signal.signal(signal.SIGINT, previous)
 
 
 def can_handle_interrupts() -> bool:

@@ -7,27 +7,31 @@
 | `what is 12 * (3 + 4)`, `calculate 7 / 2` | `calculate` |
 | `check the stock of lamps` | `check_stock` |
 | `build a report on coffee`, `report about tea with 5 chapters` | `build_report` |
+| `index the letters`, `index the letters with 20 pages` | `index_archive` |
 | `pay 25 EUR to Ada for lunch` | `send_payment` |
 | `deliver the lamp` | `ask_delivery` |
+| `send 0.01 ETH to Ada`, `send 0.01 ETH to 0x…` | `send_ether`, on the test network Sepolia |
 | `think about …` | `think` |
 | `fetch https://…` | `http_fetch` |
 | `list tasks`, `what is running` | `task_list` |
 | `status of x1-1`, `result of the report`, `cancel it` | the other `task_…` tools, by id, by tool, or the newest |
 | `NAME {"argument": …}` | any tool that the session sees, by its name |
 
-Phrases joined by `and` or `;` become parallel calls. A phrase whose tool the session does not see means nothing; the
-name of an unknown tool with arguments is reported by `unknown_tools_in`.
+`page_phrases` has the phrases for tools of the page. Phrases joined by `and` or `;` become parallel calls. A phrase
+whose tool the session does not see means nothing; the name of an unknown tool with arguments is reported by
+`unknown_tools_in`.
 """
 
 import json
 import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
-Call = tuple[str, dict[str, Any]]
+from .page_phrases import PAGE_EXAMPLES, Call, page_calls_in
 
 
 class Task(NamedTuple):
@@ -45,8 +49,10 @@ EXAMPLES = (
     ("calculate", "what is 12 * (3 + 4)"),
     ("check_stock", "check the stock of lamps"),
     ("build_report", "build a report on coffee"),
+    ("index_archive", "index the letters"),
     ("send_payment", "pay 25 EUR to Ada for lunch"),
     ("ask_delivery", "deliver the lamp"),
+    ("send_ether", "send 0.01 ETH to Ada"),
     ("think", "think about the weather"),
     ("http_fetch", "fetch https://example.com"),
     ("task_list", "list tasks"),
@@ -56,7 +62,7 @@ EXAMPLES = (
 
 def examples(names: Sequence[str]) -> list[str]:
     """The example phrases for the tools with these names."""
-    return [phrase for tool, phrase in EXAMPLES if tool in names]
+    return [phrase for tool, phrase in (*EXAMPLES, *PAGE_EXAMPLES) if tool in names]
 
 
 def calls_in(text: str, names: Sequence[str], tasks: Sequence[Task] = ()) -> list[Call]:
@@ -66,8 +72,10 @@ def calls_in(text: str, names: Sequence[str], tasks: Sequence[Task] = ()) -> lis
         words = " ".join(phrase.split()).rstrip(" .!?")
         if words in names:
             found.append((words, {}))
-        else:
-            found += next((calls for match in _MATCHERS if (calls := match(words, tasks))), list[Call]())
+        elif words:
+            found += page_calls_in(words, names) or next(
+                (calls for match in _MATCHERS if (calls := match(words, tasks))), list[Call]()
+            )
     return [call for call in found if call[0] in names]
 
 
@@ -97,6 +105,8 @@ def _named(text: str, names: frozenset[str]) -> tuple[list[Call], str]:
 
 def _object_at(text: str, position: int) -> tuple[dict[str, Any], int] | None:
     """The JSON object at a position, and its end."""
+    if _OBJECT.match(text, position) is None:  # an error of the decoder counts all lines before it
+        return None
     try:
         return _JSON.raw_decode(text, position)
     except (ValueError, RecursionError):
@@ -107,6 +117,7 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
+_OBJECT = re.compile(r'\{[ \t\r\n]*["}]')
 _JSON = json.JSONDecoder(parse_constant=_no_constant)
 _NAME_WITH_ARGUMENTS = re.compile(r"(?:^|[;\n]| and ) ?([\w-]{1,128}) ?(?=\{)")
 
@@ -120,12 +131,19 @@ _LIST = re.compile(r"\b(list|my|open|running) tasks?\b|\bwhat is (running|going 
 _SUM = re.compile(r"(?:what is|what's|calculate|compute|work out|how much is) ([-+*/().\d ]+)$", re.IGNORECASE)
 _BARE_SUM = re.compile(r"[-+*/().\d ]+")
 _REPORT = re.compile(r"\breport (?:on|about|of) (.+?)(?: with (\d{1,2}) chapters?)?$", re.IGNORECASE)
+_INDEX = re.compile(r"^(?:please )?index(?: the| an?| my)? (?!of\b)(.+?)(?: with (\d{1,5}) pages?)?$", re.IGNORECASE)
 _STOCK = re.compile(r"\b(?:stock of|how many|in stock:?) (.+?)(?: are (?:there|in stock))?$", re.IGNORECASE)
 _PAY = re.compile(
     r"\b(?:pay|send|transfer) ([$€£])?(\d{1,9}(?:\.\d{1,2})?) ?(EUR|USD|GBP|CHF|euros?|dollars?|pounds?|francs?)? to "
     r"(.+?)(?: for (.+))?$",
     re.IGNORECASE,
 )
+_ETHER = re.compile(
+    r"\b(?:pay|send|transfer) (\d{1,9}(?:\.\d{1,18})?) ?(?:ETH|ether) to (0x[0-9a-f]{40}|Ada)\b(?: for (.+))?$",
+    re.IGNORECASE,
+)
+_ADA = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+"""An address for examples, from the text of EIP-55."""
 _DELIVER = re.compile(r"\b(?:deliver|ship)(?: the| a| an| my)? (.+)$", re.IGNORECASE)
 _THINK = re.compile(r"\bthink (?:about|of) (.+)$", re.IGNORECASE)
 _CONVERT = re.compile(r"\bconvert (\S+)(?: from (\S+))? to (\S+)$", re.IGNORECASE)
@@ -156,10 +174,15 @@ def _time(phrase: str, tasks: Sequence[Task]) -> list[Call]:
     zones = _ZONE.findall(phrase)
     cities = _cities()
     places = [cities[word] for word in _places(phrase) if word in cities]
+    if not (zones or places) and (place := _IN.search(phrase)):
+        places = [cities.get(place[1].title(), place[1])]  # the tool says that it does not know another place
     names_time = re.search(r"\b(time|clock|date)\b", phrase, re.IGNORECASE)
     if not names_time and (not (zones or places) or len(phrase.split()) > 3):
         return []
     return [("get_current_time", {"timezone": zone}) for zone in dict.fromkeys([*zones, *places]) or ["UTC"]]
+
+
+_IN = re.compile(r"\b(?:time|clock|date)\b.* in (?!the\b|a\b|an\b|my\b|our\b|your\b|this\b)([a-z]+)", re.IGNORECASE)
 
 
 def _places(phrase: str) -> list[str]:
@@ -198,6 +221,13 @@ def _report(phrase: str, tasks: Sequence[Task]) -> list[Call]:
     return [("build_report", {"subject": found[1], **chapters})]
 
 
+def _index(phrase: str, tasks: Sequence[Task]) -> list[Call]:
+    if (found := _INDEX.search(phrase)) is None:
+        return []
+    pages = {"pages": int(found[2])} if found[2] else {}
+    return [("index_archive", {"archive": found[1], **pages})]
+
+
 def _pay(phrase: str, tasks: Sequence[Task]) -> list[Call]:
     if (found := _PAY.search(phrase)) is None:
         return []
@@ -206,6 +236,20 @@ def _pay(phrase: str, tasks: Sequence[Task]) -> list[Call]:
     if unit := currency or sign:
         arguments["currency"] = _CURRENCIES.get(unit[0].lower(), "CHF")
     return [("send_payment", arguments if purpose is None else {**arguments, "purpose": purpose})]
+
+
+def _ether(phrase: str, tasks: Sequence[Task]) -> list[Call]:
+    if (found := _ETHER.search(phrase)) is None:
+        return []
+    amount, to, purpose = found.groups()
+    arguments = {
+        "to": to if to.startswith("0x") else _ADA,
+        "value": str(int(Decimal(amount).scaleb(18))),
+        "data": "0x",
+        "description": f"Send {amount} test ether to {to}{f' for {purpose}' if purpose else ''}",
+        "chain_id": 11155111,
+    }
+    return [("send_ether", arguments)]
 
 
 def _single(pattern: re.Pattern[str], tool: str, argument: str) -> Callable[[str, Sequence[Task]], list[Call]]:
@@ -225,8 +269,10 @@ def _fetch(phrase: str, tasks: Sequence[Task]) -> list[Call]:
 _MATCHERS: tuple[Callable[[str, Sequence[Task]], list[Call]], ...] = (
     _fetch,
     _single(_THINK, "think", "thought"),
+    _ether,
     _pay,
     _report,
+    _index,
     _single(_STOCK, "check_stock", "item"),
     _single(_DELIVER, "ask_delivery", "parcel"),
     _calculate,

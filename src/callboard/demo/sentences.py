@@ -111,8 +111,26 @@ def _delivery(value: Any) -> str:
     return f"the parcel goes {value['how']}, {'with' if value['ring'] else 'without'} ringing{note}."
 
 
+def _ether(value: Any) -> str:
+    number = f" (transaction {value['transaction_hash']})" if value["transaction_hash"] else ""
+    return f"the transaction was {value['status']}{number}. {value['detail'] or ''}".strip()
+
+
 def _report(value: Any) -> str:
     return f"'{value['title']}' is ready: {value['pages']} pages in {len(value['chapters'])} chapters."
+
+
+def _index(value: Any) -> str:
+    continued = f", continued at page {value['first_page']}" if value["first_page"] > 1 else ""
+    return f"the {value['pages']} pages of {value['archive']} are indexed{continued}."
+
+
+def _here(arguments: Mapping[str, Any], value: Any) -> str:
+    return f"You are at {value['address']} ({value['title']}), in the time zone {value['time_zone']}."
+
+
+def _local_time(arguments: Mapping[str, Any], value: Any) -> str:
+    return f"Where you are it is {value['text']} ({value['time_zone']})."
 
 
 def _list(arguments: Mapping[str, Any], value: Any) -> str:
@@ -125,7 +143,9 @@ def _list(arguments: Mapping[str, Any], value: Any) -> str:
 _DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "send_payment": _payment,
     "ask_delivery": _delivery,
+    "send_ether": _ether,
     "build_report": _report,
+    "index_archive": _index,
 }
 _SENTENCES: dict[str, Callable[[Mapping[str, Any], Any], str]] = {
     "get_current_time": _time,
@@ -135,5 +155,10 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], Any], str]] = {
     "task_list": _list,
     "task_status": lambda arguments, value: f"{value['tool']} is {value['status']}.",
     "cancel_task": lambda arguments, value: "It is cancelled." if value["cancelled"] else "It had already ended.",
+    "where_am_i": _here,
+    "local_time": _local_time,
+    "copy_to_clipboard": lambda arguments, value: "It is in your clipboard.",
+    "download_file": lambda arguments, value: f"Your browser has saved {value['name']}.",
+    "show_notification": lambda arguments, value: "I have notified you.",
     "think": lambda arguments, value: "I have written that down.",
 }

@@ -1,7 +1,8 @@
-"""The demo's tools, one for each thing that a tool can do. They touch nothing: no network, no money.
+"""The demo's tools, one for each thing that a tool can do. They touch nothing themselves: no network, no money.
 
 `calculate` returns within the turn, `check_stock` fails and is retried, `build_report` runs in the background,
-`send_payment` runs only after a person approves it, and `ask_delivery` is answered by a person.
+`index_archive` runs for minutes and continues after a restart or a cancellation, `send_payment` runs only after a
+person approves it, `ask_delivery` is answered by a person, and `send_ether` by a person's wallet, on a test network.
 """
 
 import ast
@@ -16,8 +17,14 @@ from callboard import BackoffStrategy, RetryPolicy, Tool, ToolContext, ToolError
 
 PACE = 0.5
 """Seconds per step of the slow tools."""
+TEST_NETWORK = 11155111
+"""The chain id of Sepolia, whose coins have no value."""
 MAX_EXPRESSION = 200
 MAX_DIGITS = 60
+PAGES, MAX_PAGES = 240, 10_000
+"""Pages of an archive, one step each: two minutes by default."""
+SAVED_EVERY = 10
+"""Pages after which the position in an archive is saved."""
 CHAPTERS = ("Origins", "Demand", "Prices", "Outlook", "Competitors", "Risks")
 
 Subject = Annotated[str, Field(description="The subject of the report", min_length=1, max_length=100)]
@@ -30,6 +37,14 @@ class Report(BaseModel):
     title: str = Field(description="The title of the report")
     chapters: list[str] = Field(description="The titles of its chapters")
     pages: int = Field(description="The number of pages")
+
+
+class Index(BaseModel):
+    """The index of an archive."""
+
+    archive: str = Field(description="The archive")
+    pages: int = Field(description="The number of pages")
+    first_page: int = Field(description="The page that this run began with")
 
 
 class Stock(BaseModel):
@@ -54,6 +69,14 @@ class Delivery(BaseModel):
     how: Literal["to my door", "to a neighbour", "to a parcel shop"] = Field(description="Where the parcel goes")
     ring: bool = Field(default=True, description="Whether to ring the bell")
     note: str = Field(default="", description="Anything the driver should know", max_length=200)
+
+
+class Transfer(BaseModel):
+    """The outcome of a transaction in a person's wallet."""
+
+    status: Literal["confirmed", "rejected", "failed"] = Field(description="Outcome of the transaction")
+    transaction_hash: str | None = Field(default=None, max_length=200, description="Its hash, if it was sent")
+    detail: str | None = Field(default=None, max_length=10_000, description="Details, such as its block")
 
 
 def demo_tools(pace: float = PACE, sleep: Callable[[float], Awaitable[Any]] = anyio.sleep) -> tuple[Tool, ...]:
@@ -97,6 +120,23 @@ def demo_tools(pace: float = PACE, sleep: Callable[[float], Awaitable[Any]] = an
         await sleep(pace)
         return Report(title=f"All about {subject}", chapters=list(CHAPTERS[:chapters]), pages=4 + 6 * chapters)
 
+    @tool(namespace="demo", group="demo", mode="background", idempotent=True, estimated_duration=PAGES * pace or None)
+    async def index_archive(
+        ctx: ToolContext,
+        archive: Annotated[str, Field(description="The archive to index", min_length=1, max_length=100)],
+        pages: Annotated[int, Field(description="The number of its pages", ge=1, le=MAX_PAGES)] = PAGES,
+    ) -> Index:
+        """Index an archive page by page, for minutes. A run that was stopped is continued, not repeated."""
+        saved = await ctx.documents.get("demo.index", archive)
+        first = min(int(saved.value), pages) if saved is not None else 0
+        for page in range(first, pages):
+            if page % SAVED_EVERY == 0:
+                await ctx.documents.put("demo.index", archive, page)
+            await ctx.progress("indexing", page / pages, f"page {page + 1} of {pages}")
+            await sleep(pace)
+        await ctx.documents.delete("demo.index", archive)
+        return Index(archive=archive, pages=pages, first_page=first + 1)
+
     @tool(namespace="demo", group="demo", mode="human")
     async def send_payment(
         to: Annotated[str, Field(description="The recipient of the money", min_length=1, max_length=100)],
@@ -114,7 +154,18 @@ def demo_tools(pace: float = PACE, sleep: Callable[[float], Awaitable[Any]] = an
         """Ask the user how to deliver a parcel."""
         raise NotImplementedError  # the person's answer is the result
 
-    return calculate, check_stock, build_report, send_payment, ask_delivery
+    @tool(namespace="demo", group="demo", mode="human", asks="wallet_tx_request", answer=Transfer)
+    async def send_ether(
+        to: Annotated[str, Field(description="The address of the recipient", pattern="^0x[0-9a-fA-F]{40}$")],
+        value: Annotated[str, Field(description="The amount in wei", pattern="^[0-9]{1,30}$")],
+        data: Annotated[str, Field(description="Call data", pattern="^0x([0-9a-fA-F]{2})*$")],
+        description: Annotated[str, Field(description="What it is for", max_length=200)],
+        chain_id: Annotated[int, Field(description="The network; 11155111 is the test network Sepolia", ge=1)],
+    ) -> Transfer:
+        """Have the user's wallet send ether. The wallet signs; the server has no key."""
+        raise NotImplementedError  # the outcome in the wallet is the result
+
+    return calculate, check_stock, build_report, index_archive, send_payment, ask_delivery, send_ether
 
 
 def evaluate(expression: str) -> str:

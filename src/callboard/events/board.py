@@ -148,13 +148,18 @@ class Board:
     def receive(self, last: int, events: Sequence[bytes]) -> None:
         """Append stored events, the last of which has this number, without those that the board has already.
 
-        If events are missing before them, all of these are read from the archive.
+        If events are missing before them, all of these are read from the archive for the readers; without a reader,
+        the board continues with these.
         """
         new = last - self.last_seq
+        if new > len(events) and self._archive is not None:
+            if self.has_readers:
+                self._archive.catch_up_soon()
+                return
+            self.restart(last - len(events))
+            new = len(events)
         if 0 < new <= len(events):
             self.append(*events[len(events) - new :])
-        elif new > 0 and self._archive is not None:
-            self._archive.catch_up_soon()
 
     def restart(self, after: int) -> None:
         """Drop all events, and continue after a number."""
@@ -305,6 +310,10 @@ class Board:
             reader.deliver()
 
 
+def _ignore(events: Events) -> None:
+    """Take the place of the callback of a closed subscription."""
+
+
 def _large(events: Sequence[bytes]) -> int:
     """Return the bytes of the large events."""
     return sum(len(event) for event in events if len(event) > LARGE)
@@ -336,6 +345,7 @@ class Subscription:
     def close(self) -> None:
         """Stop the delivery."""
         self._closed = True
+        self._callback, self._ended = _ignore, None  # their owner often has this subscription: that is a cycle
         self._board.detach(self)
         if self._archive_reader is not None:
             self._archive_reader.cancel()
@@ -362,11 +372,12 @@ class Subscription:
                 self._call_back(await self._board.page(self.cursor))
         except Exception as error:
             self._archive_reader = None
+            ended = self._ended
             self.close()
-            if self._ended is None:
+            if ended is None:
                 log.warning("a subscription of a board ended: %s", error)
             else:
-                self._ended(error)
+                ended(error)
         else:
             self._archive_reader = None
             self.deliver()

@@ -68,7 +68,8 @@ class Usage(Shape):
     tool_calls: int = Field(default=0, ge=0, description="Tool calls of the model")
     input_tokens: int = Field(default=0, ge=0, description="Input tokens")
     output_tokens: int = Field(default=0, ge=0, description="Output tokens")
-    cost: float | None = Field(default=None, ge=0, description="Cost in US dollars, if it is known")
+    cost: float | None = Field(default=None, ge=0, description="Estimated cost in US dollars, if a price is known")
+    unpriced_requests: int = Field(default=0, ge=0, description="Requests that are not part of the cost")
 
 
 # Tools
@@ -180,11 +181,19 @@ class WalletTxRequestEvent(RequestShape):
     """A person's wallet is asked to sign and send a transaction."""
 
     kind: Literal[EventKind.WALLET_TX_REQUEST]
-    to: str = Field(description="Address of the recipient")
+    to: str | None = Field(default=None, description="Address of the recipient; null: it creates a contract")
     value: str = Field(description="Amount in wei, as a string, because many parsers lose digits of large numbers")
-    data: str = Field(description="Call data, hexadecimal with 0x")
+    data: str = Field(description="Call data or the code of a new contract, hexadecimal with 0x")
     gas_limit: int | None = Field(default=None, ge=0, description="Gas limit; null: the wallet chooses")
     description: str = Field(description="Description for the person who signs")
+    chain_id: int | None = Field(default=None, ge=1, description="Id of the network; null: the wallet's own")
+    from_address: str | None = Field(default=None, description="Address of the account that must send; null: any")
+    abi: JsonValue = Field(
+        default=None, description="ABI of the called function: a signature, or a list of signatures or JSON entries"
+    )
+    confirmations: int | None = Field(
+        default=None, ge=1, le=100, description="Confirmations to wait for before the answer; null: 1"
+    )
 
 
 class WalletTxResponseEvent(Shape):
@@ -194,6 +203,7 @@ class WalletTxResponseEvent(Shape):
     request_id: Id = Field(description="Id of the answered request")
     status: Literal["confirmed", "rejected", "failed"] = Field(description="Outcome of the transaction")
     transaction_hash: Id | None = Field(default=None, description="Hash of the transaction, if it was sent")
+    contract_address: Id | None = Field(default=None, description="Address of the contract that it created")
     detail: str | None = Field(default=None, description="Details for the model, such as the reason of a rejection")
     arguments_hash: Id | None = Field(default=None, description="Hash of the request; an answer to another is refused")
     answered_by: Id | None = Field(default=None, description="Id of the user who answered; set by the runtime")

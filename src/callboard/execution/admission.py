@@ -5,6 +5,7 @@ Until then an execution is reported only if it waits: for its slot, or in the fi
 
 import asyncio
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,6 +26,7 @@ from .lifecycle_events import retrying_event
 from .limits import SlotLimiter
 from .masking import mask_document
 from .observer import Observer
+from .outcome import Outcome
 from .reporting import report
 from .runner import Runner
 from .scope import HumanDecision, SessionScope
@@ -32,7 +34,7 @@ from .stopping import Stopping
 from .tasks import start_task
 
 # Looking a member up in its enumeration costs more than comparing with it.
-_BACKGROUND = Mode.BACKGROUND
+_BACKGROUND, _HUMAN = Mode.BACKGROUND, Mode.HUMAN
 
 _LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
 
@@ -50,6 +52,10 @@ class CallScope(SessionScope[Execution], Protocol):
         """Return the tool that the session sees under that name. Raises `ToolError` (not_found)."""
         ...
 
+    async def recorded_call(self, call_id: str, name: str, document: bytes) -> Outcome | None:
+        """Return the outcome of a call that only the store knows, once it has ended; None if there is none."""
+        ...
+
 
 @dataclass(eq=False, repr=False)
 class Admission:
@@ -65,6 +71,10 @@ class Admission:
     _live: dict[str, Execution]
     _observers: list[Observer]
     _retry: RetryPolicy
+    queue_of: Callable[[Execution], str | None] | None = field(default=None, init=False)
+    """Returns the queue of the workers that carry an execution out; None: this process does."""
+    check_room: Callable[[str], None] = field(default=lambda queue: None, init=False)
+    """Raises `ToolError` (resource) if too many executions wait in a queue."""
     loop: asyncio.AbstractEventLoop = field(init=False)
     """The loop of all tasks, set when the manager is entered."""
     count: int = field(default=0, init=False)
@@ -127,6 +137,13 @@ class Admission:
                         observer.called(execution)
                 if tool.total_timeout is not None:
                     execution.set_timeout(tool.total_timeout)
+                if (
+                    self.queue_of is not None
+                    and tool.mode is not _HUMAN  # a person is asked here, before it is sent
+                    and (queue := self.queue_of(execution)) is not None
+                ):
+                    self._hand_over(execution, queue)
+                    return
                 try:
                     if len(document) > LARGE:
                         self._hold_arguments(execution)
@@ -138,9 +155,7 @@ class Admission:
                     self._finishing.fail(execution, error)
                     return
             try:
-                if len(document) > self._unchecked_bytes:
-                    self._size.check(document)
-                arguments = tool.arguments.parse(tool.name, document)
+                arguments = self._parse_arguments(tool, document)
             except BaseException as error:  # a validator may raise anything
                 self._refuse_arguments(execution, error)
                 return
@@ -165,9 +180,28 @@ class Admission:
         except Exception as error:
             self._finishing.fault(execution, error)
 
+    def _hand_over(self, execution: Execution, queue: str) -> None:
+        """Validate the arguments of a call, and leave it to a worker. It takes no slot here."""
+        tool, document = execution.tool, execution.document
+        try:
+            self.check_room(queue)
+        except ToolError as error:
+            self.announce(execution)
+            self._finishing.fail(execution, error)
+            return
+        try:
+            arguments = self._parse_arguments(tool, document)
+        except BaseException as error:  # a validator may raise anything
+            self._refuse_arguments(execution, error)
+            return
+        execution.start(arguments, mask_document(tool, document, self._size), execution.queued)
+        self._finishing.hand_over(execution, queue)
+
     def resume(self, execution: Execution) -> None:
         """Continue an execution of a process that died, if that is safe."""
         self.add_recovered(execution)
+        if execution.queue:
+            execution.start_on_worker(self._clock.monotonic())
         if execution.deadline is not None:
             if execution.deadline <= self._clock.monotonic():
                 self._finishing.fail(execution, timed_out(execution.name, retryable=False))
@@ -218,6 +252,11 @@ class Admission:
         self._live[execution.id] = execution
         if execution.deadline is not None:
             self._stopping.deadlines.watch(execution.deadline)
+
+    def _parse_arguments(self, tool: Tool, document: bytes) -> Any:
+        if len(document) > self._unchecked_bytes:
+            self._size.check(document)
+        return tool.arguments.parse(tool.name, document)
 
     def _refuse_arguments(self, execution: Execution, error: BaseException) -> None:
         failure = self._registry.errors.translate(error)

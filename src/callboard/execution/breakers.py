@@ -90,7 +90,7 @@ class Breakers:
 
     def admit(self, execution: Execution) -> None:
         """Let an attempt through, or raise `BreakerOpen` with the time until the next probe."""
-        policy = self._policy(execution.tool)
+        policy = self.policy(execution.tool)
         if policy.target is not None:  # before the handler runs, which may change its arguments
             execution.set_target(_target(policy, execution))
         if execution.tool.name not in self._numbers:
@@ -112,7 +112,7 @@ class Breakers:
 
     def failed(self, execution: Execution, failure: ToolError) -> None:
         key, tool = self._key(execution), execution.tool
-        breaker = self._find(key) or self._make(key, self._policy(tool))
+        breaker = self._find(key) or self._make(key, self.policy(tool))
         before = breaker.state
         breaker.failed(execution.id, failure.category, self._clock.monotonic())
         self._publish(key, tool, breaker.state)
@@ -120,14 +120,14 @@ class Breakers:
             # A tool that is hidden while its breaker is open is not called, so a timer must end the open state.
             if (timer := self._timers.get(key)) is not None:
                 timer.cancel()
-            recovery = self._policy(tool).recovery_time
+            recovery = self.policy(tool).recovery_time
             self._timers[key] = self._clock.call_later(recovery, lambda: self._recover(key, tool, breaker))
         if breaker.pristine:
             self._drop(key)
 
     def hides(self, tool: Tool, scope: Scope) -> bool:
         """Return whether a tool is hidden from that session now."""
-        policy = self._policy(tool)
+        policy = self.policy(tool)
         if not policy.hide_when_open or tool.name not in self._numbers:
             return False
         breaker = self._find(_key(tool, policy, scope, None))
@@ -170,9 +170,10 @@ class Breakers:
             self._publish(key, tool, BreakerState.HALF_OPEN)
 
     def _key(self, execution: Execution) -> BreakerKey:
-        return _key(execution.tool, self._policy(execution.tool), execution.scope, execution.target)
+        return _key(execution.tool, self.policy(execution.tool), execution.scope, execution.target)
 
-    def _policy(self, tool: Tool) -> BreakerPolicy:
+    def policy(self, tool: Tool) -> BreakerPolicy:
+        """Return the policy of a tool: its own, or the default."""
         return tool.breaker or self._default
 
     def _publish(self, key: BreakerKey, tool: Tool, state: BreakerState) -> None:

@@ -97,6 +97,11 @@ class Execution(TimeLimits, OptionalState):
             return self.parent.id
         return None if self.extras is None else self.extras.parent_id
 
+    @property
+    def is_keyed(self) -> bool:
+        """Whether it is a nested call with a key, for which later attempts of its parent wait too."""
+        return (parent_id := self.parent_id) is not None and self.call_id.startswith(f"{parent_id}:")
+
     # Admission
 
     def restore(self, row: ExecutionRow, errors: tuple[ToolError, ...], now: float, at: float) -> None:
@@ -118,6 +123,7 @@ class Execution(TimeLimits, OptionalState):
             parent_id=row.parent_id,
             stored=True,
             fingerprint=row.fingerprint,
+            queue=row.queue,
         )
 
     def mark_worker(self) -> None:
@@ -133,8 +139,10 @@ class Execution(TimeLimits, OptionalState):
         """Make another execution a nested call of this one: it must end before this one's deadlines."""
         child.parent, child.priority = self, self.priority
         self.children = (*(known for known in self.children or () if known.ended is None), child)
-        times = (self.deadline, self.attempt_deadline, child.deadline)
+        times = (self.deadline, None if child.is_keyed else self.attempt_deadline, child.deadline)
         child.deadline = min((when for when in times if when is not None), default=None)
+        if self.queue is not None and child.queue is None:
+            child.set_queue("")
 
     def hold_arguments(self) -> None:
         """Count the bytes of large arguments against the user's limit until it ends."""
@@ -178,6 +186,18 @@ class Execution(TimeLimits, OptionalState):
             raise IllegalTransition(self.status, _VALIDATING)
         self.status, self.phase = _VALIDATING, _VALIDATED
         self.arguments, self.display_arguments, self.started = arguments, display_arguments, now
+
+    def hand_over(self, queue: str) -> None:
+        """Leave it to a worker of a queue, which carries it out without asking a person again."""
+        if self.status is _WAITING:
+            self.status = move(self.status, _VALIDATING)
+        self.set_queue(queue)
+        self.started = None
+
+    def start_on_worker(self, now: float) -> None:
+        """Note when a worker first began with it."""
+        if self.started is None:
+            self.started = now
 
     def run_in(self, task: asyncio.Task[None]) -> None:
         """Set the task that carries it out, once that may wait."""

@@ -38,6 +38,12 @@ class Extras:
     """The key of the current attempt's breaker, for tools with breakers by target."""
     fingerprint: str = ""
     """The hash of the arguments that the caller sent, once it was needed."""
+    queue: str | None = None
+    """The queue that it was sent to or claimed from; empty for a nested call in the process of such a one."""
+    sent: bool = False
+    """Whether it is stored for the workers of its queue. Otherwise another call may have its id."""
+    trace: str | None = None
+    """The trace context of its call, in the format of the header `traceparent`."""
 
 
 class OptionalState:
@@ -100,6 +106,23 @@ class OptionalState:
     def fingerprint(self) -> str:
         return "" if self.extras is None else self.extras.fingerprint
 
+    @property
+    def queue(self) -> str | None:
+        return None if self.extras is None else self.extras.queue
+
+    @property
+    def trace(self) -> str | None:
+        return None if self.extras is None else self.extras.trace
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether this process sent it to a queue, so that a worker carries it out."""
+        return self.extras is not None and self.extras.lost and bool(self.extras.queue)
+
+    @property
+    def sent(self) -> bool:
+        return self.extras is not None and self.extras.sent
+
     def _set(self) -> Extras:
         """Return the optional state, made on first use, to write to it."""
         if self.extras is None:
@@ -115,6 +138,15 @@ class OptionalState:
 
     def set_fingerprint(self, fingerprint: str) -> None:
         self._set().fingerprint = fingerprint
+
+    def set_queue(self, queue: str) -> None:
+        self._set().queue = queue
+
+    def mark_sent(self) -> None:
+        self._set().sent = True
+
+    def set_trace(self, trace: str) -> None:
+        self._set().trace = trace
 
     def mark_stored(self) -> None:
         self._set().stored = True

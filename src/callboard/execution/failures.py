@@ -1,6 +1,7 @@
 """The failures that the runtime itself raises, and how any failure is encoded, kept and logged."""
 
 import logging
+import traceback
 from pathlib import Path
 from types import TracebackType
 
@@ -89,6 +90,12 @@ class CallIdConflict(ToolError):
         super().__init__(message, category=ErrorCategory.VALIDATION)
 
 
+def key_conflict(key: str, known: Execution) -> ToolError:
+    """Return the failure of a nested call whose key was used for another call."""
+    message = f"The key {key!r} was used before, for {known.name} with other arguments. Use a new key."
+    return ToolError(message, category=ErrorCategory.VALIDATION)
+
+
 def presentable(error: ToolError) -> tuple[ToolError, bytes]:
     """Return an error and its JSON. An error that cannot be encoded loses its details."""
     try:
@@ -130,13 +137,18 @@ def _innermost_line(trace: TracebackType) -> str:
 
 
 def log_failure(execution: Execution, error: ToolError) -> None:
-    """Log a failure of a category that operators must know of."""
-    if CATEGORIES[error.category].reported:
-        log.warning(
-            "%s failed (%s) after %d attempts: %s",
-            execution.name,
-            error.category,
-            execution.attempt,
-            error.report or error.message,
-            extra={"session_id": execution.scope.id, "execution_id": execution.id, "tool": execution.name},
-        )
+    """Log a failure of a category that operators must know of, with the traceback of its cause.
+
+    The record has the traceback as text. A log handler that keeps records would otherwise keep the handler's variables.
+    """
+    if not (CATEGORIES[error.category].reported and log.isEnabledFor(logging.WARNING)):
+        return
+    arguments = (execution.name, error.category, execution.attempt, error.report or error.message)
+    about = {"session_id": execution.scope.id, "execution_id": execution.id, "tool": execution.name}
+    record = log.makeRecord(log.name, logging.WARNING, __file__, 0, _FAILED, arguments, None, extra=about)
+    if error.__cause__ is not None:
+        record.exc_text = "".join(traceback.format_exception(error.__cause__)).rstrip()
+    log.handle(record)
+
+
+_FAILED = "%s failed (%s) after %d attempts: %s"

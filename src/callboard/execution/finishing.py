@@ -14,6 +14,7 @@ from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
 from ..events.millisecond_clock import MillisecondClock
 from ..tools.registry import Registry
+from ..types import Mode
 from .breakers import Breakers
 from .execution import Execution
 from .failures import detach, interrupted, log_failure, presentable
@@ -118,6 +119,14 @@ class Finishing:
         """Store an execution that waits for a person without an owner, and stop it here."""
         execution.lose()
         execution.scope.append_events((), execution)
+        self.disown(execution)
+
+    def hand_over(self, execution: Execution, queue: str) -> None:
+        """Store an execution for a worker of a queue, without an owner, and stop it here. The ledger submits it."""
+        execution.hand_over(queue)
+        if execution.tool.mode is not Mode.INLINE and execution.parent is None:
+            execution.deliver_late()
+        report(execution)
         self.disown(execution)
 
     def hand_back(self, execution: Execution) -> None:

@@ -87,6 +87,14 @@ def progress_event(execution: Execution, at: float, stage: str, fraction: float 
     return _event(execution, EventKind.TOOL_PROGRESS, at, b"," + data[1:-1])
 
 
+def worker_progress_event(
+    execution: Execution, at: float, stage: str, fraction: float | None, message: str | None
+) -> bytes:
+    """Return the notice of progress that a worker reports, which names the user's request."""
+    details = {"request_id": execution.call_id, "request_kind": execution.name, "stage": stage, "fraction": fraction}
+    return encode_event(EventKind.SYSTEM_NOTICE, at, to_json({"message": message or stage, "details": details}))
+
+
 def partial_event(execution: Execution, at: float, value_json: bytes) -> bytes:
     """Return the event of a partial result."""
     return _event(execution, EventKind.TOOL_PARTIAL, at, b',"value":' + value_json)
@@ -113,7 +121,7 @@ def _event(execution: Execution, kind: EventKind, at: float, fields: bytes) -> b
 def _encode_ids(execution: Execution) -> bytes:
     execution_id, call_id, tool = execution.id, execution.call_id, execution.tool
     quoted = execution_id if call_id is execution_id else to_json(call_id).decode()[1:-1]
-    label = tool.label if execution.name is tool.name else f'"tool":{to_json(execution.name).decode()}'
+    label = tool.label if execution.name == tool.name else f'"tool":{to_json(execution.name).decode()}'
     return f'","data":{{"execution_id":"{execution_id}","call_id":"{quoted}",{label}'.encode()
 
 

@@ -26,7 +26,7 @@ from ..types import Mode
 from .admission import Admission, CallScope
 from .breakers import Breakers, BreakerStatus
 from .execution import Execution, Priority, Scope
-from .failures import NestedFailure, conflict, interrupted
+from .failures import NestedFailure, conflict, interrupted, key_conflict
 from .finishing import Finishing
 from .lifecycle import Status
 from .limits import Limits, SlotLimiter
@@ -71,7 +71,7 @@ class ExecutionManager:
         grace: float = 5.0,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        retry = retry or RetryPolicy()
+        self._retry = retry = retry or RetryPolicy()
         clock_ms = MillisecondClock(clock)
         self._clock = clock
         self._limits = limits or Limits()
@@ -112,10 +112,12 @@ class ExecutionManager:
         """
         self._slots.close()
         tasks = [execution.task for execution in self.live if execution.task is not None]
-        for execution in self.live:
-            if execution.scope.durable and execution.request is not None and execution.status is Status.WAITING:
+        for execution in reversed(self.live):  # nested calls before their parents, which would cancel them
+            if not execution.scope.durable:
+                continue
+            if execution.parent is None and execution.request is not None and execution.status is Status.WAITING:
                 self.release(execution)
-            elif execution.scope.durable and _can_be_left(execution):
+            elif _can_be_left(execution):
                 if execution.status is Status.EXECUTING and not execution.entered:
                     self._finishing.hand_back(execution)
                 self.disown(execution)
@@ -130,6 +132,11 @@ class ExecutionManager:
                 self._stopping.give_up(execution)
             self._stopping.deadlines.close()
             self._breakers.close()
+
+    @property
+    def limits(self) -> Limits:
+        """The limits on what runs at once."""
+        return self._limits
 
     @property
     def live(self) -> tuple[Execution, ...]:
@@ -203,7 +210,7 @@ class ExecutionManager:
                 outcome = Outcome(started, execution.id, execution.call_id, execution.name, execution.acknowledgement())
             if scope.durable:
                 await scope.wait_until_stored(execution, again=again)
-                if execution.lost:
+                if execution.lost and not (execution.sent and execution.delivers_late and not again):
                     return await scope.stored_outcome(execution)
         except BaseException:  # the caller was cancelled, or does not wait for the store any longer
             if not again or execution.ended is None:
@@ -243,32 +250,59 @@ class ExecutionManager:
         while execution.ended is None:
             await execution.released()
 
-    async def nested(self, parent: Execution, name: str, arguments: Any) -> Any:
-        """Make a call for a handler. It ends no later than its parent, and is cancelled with it."""
+    async def nested(self, parent: Execution, called: str | Tool, arguments: Any, key: str | None = None) -> Any:
+        """Make a call for a handler. It ends no later than its parent, and is cancelled with it.
+
+        A call with a key is made once per parent. Its outcome is stored before the handler gets it.
+        """
         scope: Any = parent.scope
         document = encode(arguments)
         if parent.reported_phase < parent.phase:  # the parent's events come before those of its nested calls
             report(parent)
         try:
-            tool = scope.find(name)
+            tool = scope.find(called) if isinstance(called, str) else called
         except ToolError as error:
+            name = str(called)
             refused = await self.refuse(scope, name, None, error, parent)
             raise NestedFailure(name, refused.error or error) from None
-        execution = self._new(scope, tool, tool.name, document, None)
-        parent.adopt(execution)
-        self._begin(execution)
+        execution: Execution | None = None
+        call_id = None if key is None else f"{parent.id}:{key}"
+        if call_id is not None:
+            recorded = await scope.recorded_call(call_id, tool.name, document) if scope.durable else None
+            if recorded is not None:
+                return _value_of(recorded)
+            execution = scope.index.by_call(call_id)
+        if execution is None:
+            execution = self._new(scope, tool, tool.name, document, call_id)
+            parent.adopt(execution)
+            self._begin(execution)
+        elif not (execution.is_keyed and execution.name == tool.name and _has_arguments(execution, document)):
+            raise NestedFailure(tool.name, key_conflict(str(key), execution))
         try:
             if execution.ended is None:
                 await self.wait(execution)
             else:
                 await self._yield()
+            if execution.handed_over:
+                return _value_of(await scope.calls.end_elsewhere(execution))
+            if key is not None and scope.durable:
+                await scope.settle()
+            if execution.lost:  # so is its parent, whose handler must not go on here
+                raise asyncio.CancelledError
+            outcome = await scope.stored_outcome(execution) if execution.unloaded else execution.outcome()
         except asyncio.CancelledError:
-            self.cancel(execution)
+            if key is None or parent.stop_reason is None:  # else the next attempt may wait for it
+                self.cancel(execution)
             raise
-        outcome = await scope.stored_outcome(execution) if execution.unloaded else execution.outcome()
-        if outcome.error is not None:
-            raise NestedFailure(execution.name, outcome.error)
-        return outcome.value
+        return _value_of(outcome)
+
+    def place(self, queue_of: Callable[[Execution], str | None], check_room: Callable[[str], None]) -> None:
+        """Send executions to workers: those for which the first function returns a queue.
+
+        The second raises `ToolError` if a queue has no room for a new call.
+        """
+        self._admission.queue_of = self._runner.queue_of = queue_of
+        self._admission.check_room = check_room
 
     def cancel(self, execution: Execution) -> bool:
         """Cancel an execution. Its handler may clean up for the grace time. False if it has ended."""
@@ -333,9 +367,20 @@ class ExecutionManager:
         """Return the breakers of a tool that a user may see, in one of its sessions or in none."""
         return self._breakers.visible_to(tool, user_id, session_id)
 
+    def policies(self, tool: Tool) -> tuple[RetryPolicy, BreakerPolicy]:
+        """Return the policies that calls of a tool follow: its own, or the defaults."""
+        return tool.retry or self._retry, self._breakers.policy(tool)
+
     def forget(self, scope: Scope) -> None:
         """Drop the breakers of a session that has ended."""
         self._breakers.forget(scope)
+
+
+def _value_of(outcome: Outcome) -> Any:
+    """Return the value of a nested call that has ended. Raises its error."""
+    if outcome.error is not None:
+        raise NestedFailure(outcome.tool, outcome.error)
+    return outcome.value
 
 
 def _has_arguments(known: Execution, document: bytes) -> bool:
@@ -347,6 +392,9 @@ def _has_arguments(known: Execution, document: bytes) -> bool:
 
 def _can_be_left(execution: Execution) -> bool:
     """Return whether another process can continue an execution: no caller waits here, and it may run again."""
-    if execution.parent is not None or execution.stop_reason is not None:
+    if execution.stop_reason is not None or not execution.stored:
         return False
-    return execution.stored and execution.delivers_late and (execution.tool.idempotent or not execution.entered)
+    if execution.parent is not None and not (execution.is_keyed and _can_be_left(execution.parent)):
+        return False
+    is_awaited = execution.parent is None and not execution.delivers_late
+    return not is_awaited and (execution.tool.idempotent or not execution.entered)

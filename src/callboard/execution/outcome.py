@@ -35,12 +35,17 @@ class Outcome(NamedTuple):
     """The answer to a call. `value` is JSON data; `error` says why there is none."""
 
     status: OutcomeStatus
+    """The state of the call."""
     execution_id: str
+    """Id of the execution, with which its result is read later."""
     call_id: str
+    """The caller's id of the call; the execution id if the caller gave none."""
     tool: str
+    """Name of the tool."""
     result_json: bytes | None = None
     """The value as JSON."""
     error: ToolError | None = None
+    """Why the call failed."""
 
     def __repr__(self) -> str:
         result = f"value={shorten(repr(self.value), MAX_REPR)}" if self.error is None else f"error={self.error!r}"

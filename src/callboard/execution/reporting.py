@@ -7,21 +7,24 @@ from typing import Any, TypeAlias
 
 from ..clock import Clock
 from ..events.kinds import EventKind
+from ..tools.definition import Tool
+from ..user_documents import UserDocuments
+from ..user_memory import UserMemory
 from .execution import Execution
 from .failures import cancelled
 from .lifecycle import Status
-from .lifecycle_events import opening_events, partial_event, progress_event
+from .lifecycle_events import opening_events, partial_event, progress_event, worker_progress_event
 
 log = logging.getLogger("callboard.execution")
 
-NestedCall: TypeAlias = Callable[[Execution, str, Any], Awaitable[Any]]
-"""Makes a nested call for the handler of an execution: the tool's name, and the arguments."""
+NestedCall: TypeAlias = Callable[[Execution, str | Tool, Any, str | None], Awaitable[Any]]
+"""Makes a nested call for the handler of an execution: the tool or its name, the arguments, and a key."""
 
 
 def report(execution: Execution, *events: bytes) -> None:
     """Append events of a live execution to its board, with its state, after those of its beginning.
 
-    Of a worker's execution only the end is reported (see `finishing`), as the answer to the user's request.
+    Of a worker's execution only progress and the end (see `finishing`) are reported, as the answer to the request.
     """
     events = (*opening_events(execution), *events)
     execution.scope.append_events(() if execution.is_worker else events, execution)
@@ -40,7 +43,12 @@ class AttemptReporter:
 
     async def progress(self, stage: str, fraction: float | None, message: str | None) -> None:
         if self._is_open(EventKind.TOOL_PROGRESS):
-            report(self._execution, progress_event(self._execution, self._clock.time(), stage, fraction, message))
+            execution, at = self._execution, self._clock.time()
+            if execution.is_worker:
+                notice = worker_progress_event(execution, at, stage, fraction, message)
+                execution.scope.append_events((notice,), execution)
+            else:
+                report(execution, progress_event(execution, at, stage, fraction, message))
             await asyncio.sleep(0)  # readers and cancellation get their turn
 
     async def partial(self, value: Any) -> None:
@@ -49,16 +57,25 @@ class AttemptReporter:
             report(self._execution, partial_event(self._execution, self._clock.time(), value_json))
             await asyncio.sleep(0)
 
-    async def call(self, name: str, arguments: Any) -> Any:
+    async def call(self, tool: str | Tool, arguments: Any, key: str | None) -> Any:
         if self._over:
             raise cancelled()
-        return await self._call(self._execution, name, arguments)
+        return await self._call(self._execution, tool, arguments, key)
+
+    async def is_running(self, execution_id: str) -> bool:
+        return await self._execution.scope.calls.is_running(execution_id)
 
     def cancelled(self) -> bool:
         return self._over or self._execution.stop_reason is not None
 
     def remaining(self) -> float | None:
         return self._execution.remaining(self._clock.monotonic())
+
+    def memory(self) -> UserMemory:
+        return self._execution.scope.memory
+
+    def documents(self) -> UserDocuments:
+        return self._execution.scope.documents(self._execution)
 
     @property
     def _over(self) -> bool:

@@ -50,6 +50,8 @@ class Runner:
     _retry: RetryPolicy
     _chance: Callable[[], float]
     _nested: NestedCall
+    queue_of: Callable[[Execution], str | None] | None = field(default=None, init=False)
+    """Returns the queue of the workers that carry an execution out; None: this process does."""
     threads: Threads = field(init=False)
     """The threads of handlers that are not async, made when the manager is entered."""
 
@@ -64,9 +66,13 @@ class Runner:
             if delay:
                 await self._clock.sleep(delay)
                 execution.end_delay()
-            if direct is None and tool.mode is _HUMAN and not execution.attempt:
+            if direct is None and tool.mode is _HUMAN and not execution.attempt and not execution.queue:
                 answer = answer or await self._ask(execution)
                 if answer is None or not self._accept(execution, answer):
+                    return
+                if self.queue_of is not None and (queue := self.queue_of(execution)) is not None:
+                    execution.scope.use_answer(execution)
+                    self._finishing.hand_over(execution, queue)
                     return
             while True:
                 execution.next_attempt()
@@ -194,8 +200,9 @@ class Runner:
             failure.__cause__ = error
         for observer in self._observers:
             observer.attempted(execution, failure)
-        for child in execution.children or ():  # the next attempt makes its own nested calls
-            self._stopping.cancel(child)
+        for child in execution.children or ():
+            if not child.is_keyed:  # the next attempt makes its own nested calls
+                self._stopping.cancel(child)
         execution.end_attempt()
         if execution.status is Status.EXECUTING:  # else the breaker refused it, or it has ended
             self._breakers.failed(execution, failure)

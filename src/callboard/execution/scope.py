@@ -5,6 +5,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from ..errors import ToolError
 from ..tools.context import ClientContext
 from ..tools.definition import Tool
+from ..user_documents import UserDocuments
+from ..user_memory import UserMemory
 from .outcome import Outcome
 from .usage import UserUsage
 
@@ -35,6 +37,18 @@ class FinishedExecutions(Protocol[ExecutionT_contra]):
         ...
 
 
+class SessionCalls(Protocol[ExecutionT_contra]):
+    """The calls of a session, in whichever process they run."""
+
+    async def is_running(self, execution_id: str) -> bool:
+        """Return whether a call of the session, in any process, has not ended."""
+        ...
+
+    async def end_elsewhere(self, execution: ExecutionT_contra) -> Outcome:
+        """Return the outcome of a nested call that was handed over, when it has ended. Cancels it with the caller."""
+        ...
+
+
 class SessionScope(Protocol[ExecutionT_contra]):
     """A session, as the parts of the execution manager see it."""
 
@@ -44,6 +58,9 @@ class SessionScope(Protocol[ExecutionT_contra]):
     def user_id(self) -> str: ...
     @property
     def index(self) -> FinishedExecutions[ExecutionT_contra]: ...
+
+    @property
+    def calls(self) -> SessionCalls[ExecutionT_contra]: ...
 
     running: int
     """The number of its executions that hold a slot."""
@@ -56,6 +73,15 @@ class SessionScope(Protocol[ExecutionT_contra]):
     @property
     def client(self) -> ClientContext | None:
         """The context that the user's client sent with its newest run."""
+        ...
+
+    @property
+    def memory(self) -> UserMemory:
+        """The memory of its user, as its calls see it."""
+        ...
+
+    def documents(self, execution: ExecutionT_contra) -> UserDocuments:
+        """Return the documents of its user, as an execution writes them."""
         ...
 
     @property

@@ -45,8 +45,10 @@ class Stopping:
         """Ask an execution to stop. It ends when its handler does, or when the grace time is over."""
         if not execution.request_stop(reason):
             return
+        is_final = reason.category is ErrorCategory.CANCELLED or reason.retryable is False
         for child in execution.children or ():
-            self.cancel(child)
+            if is_final or not child.is_keyed:  # else the next attempt may wait for it
+                self.cancel(child)
         if execution.task is None or not execution.attempt:  # it is queued, or its task has not started
             if execution.task is not None:
                 execution.task.cancel()

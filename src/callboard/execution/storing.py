@@ -64,8 +64,9 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         queued_at=execution.queued_at,
         started_at=None if execution.started is None else start + execution.started,
         completed_at=None if ended is None else start + ended,
-        owner=None if ended is not None or waits_for_person else owner,
+        owner=None if ended is not None or waits_for_person or execution.handed_over else owner,
         retry_at=execution.retry_at if ended is None and execution.status is Status.WAITING else None,
+        queue=execution.queue,
     )
 
 

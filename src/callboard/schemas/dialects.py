@@ -3,7 +3,7 @@
 `DIALECTS` lists all of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias, cast
 
 from ..errors import SchemaError
@@ -26,7 +26,15 @@ class Describable(Protocol):
         ...
 
     @property
+    def icons(self) -> Sequence[str]: ...
+    @property
     def idempotent(self) -> bool: ...
+    @property
+    def read_only(self) -> bool | None: ...
+    @property
+    def destructive(self) -> bool | None: ...
+    @property
+    def open_world(self) -> bool | None: ...
     @property
     def input_schema(self) -> JSONSchema:
         """The cleaned schema of the arguments."""
@@ -108,8 +116,20 @@ def mcp(tool: Describable) -> JSONSchema:
     }
     if (output := tool.output_schema) is not None:
         made["outputSchema"] = output if output.get("type") == "object" else wrapped_result(output)
-    made["annotations"] = {"title": tool.title, "idempotentHint": tool.idempotent}
-    return made
+    hints = {
+        "readOnlyHint": tool.read_only,
+        "destructiveHint": tool.destructive,
+        "idempotentHint": tool.idempotent,
+        "openWorldHint": tool.open_world,
+    }
+    stated = {name: value for name, value in hints.items() if value is not None}
+    made["annotations"] = {"title": tool.title, **stated}
+    return {**made, **mcp_icons(tool)}
+
+
+def mcp_icons(tool: Describable) -> JSONSchema:
+    """Return the icons of a tool as the Model Context Protocol describes them, if it has any."""
+    return {"icons": [{"src": icon} for icon in tool.icons]} if tool.icons else {}
 
 
 def wrapped_result(output: JSONSchema) -> JSONSchema:

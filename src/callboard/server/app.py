@@ -1,8 +1,9 @@
 """The ASGI app: the composition root of the server, which joins a runtime, the routes, the protocols and middleware."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, cast
@@ -31,7 +32,7 @@ try:
     from .openapi import openapi
     from .page_assets import page_routes
     from .problems import problem_of
-    from .routes import chat, events, executions, operations, requests, sessions, tools
+    from .routes import chat, events, executions, operations, process_state, requests, sessions, tools
     from .security_headers import SecurityHeaders
     from .store_timeout import StoreTimeout
     from .streams import Streams
@@ -46,6 +47,7 @@ ENDPOINTS = [
     *tools.ENDPOINTS,
     *executions.ENDPOINTS,
     *operations.ENDPOINTS,
+    *process_state.ENDPOINTS,
 ]
 """The endpoints of the API, without mounted protocols."""
 
@@ -69,6 +71,8 @@ def create_app(
     """
     mounts = standard_mounts() if mounts is None else mounts
     services = AppServices(runtime, Streams(runtime.clock) if streams is None else streams, metrics, mounts)
+    services.started_at = runtime.clock.time()
+    runtime.sessions.watch(services.turns)
     runtime.sessions.on_delete(lambda session: services.streams.end(session.id))
     sizes = {mount.path: mount.max_body_bytes for mount in mounts}
     middleware = [
@@ -90,18 +94,23 @@ def create_app(
 
 
 def _routes(services: AppServices) -> list[BaseRoute]:
-    document = to_json(openapi(ENDPOINTS))
-
-    async def get_document(request: Request) -> Response:
-        return Response(document, media_type=JSON)
-
     # longer paths come first, so that the most specific route matches
     ordered = sorted(ENDPOINTS, key=lambda each: (-each.path.count("/"), each.path))
     resources = {path: Resource(services, [*each]) for path, each in groupby(ordered, attrgetter("path"))}
     exact = ExactRoutes({path: each for path, each in resources.items() if "{" not in path})
     patterns = [_route(path, each) for path, each in resources.items() if "{" in path]
-    described = Route("/openapi.json", get_document, methods=["GET"])
-    return [exact, *patterns, described, *mount_routes(services), *page_routes()]
+    described = Route("/openapi.json", _get_document, methods=["GET"])
+    return [exact, *mount_routes(services), *patterns, described, *page_routes()]
+
+
+async def _get_document(request: Request) -> Response:
+    return Response(_document(), media_type=JSON)
+
+
+@cache
+def _document() -> bytes:
+    """Return the OpenAPI document, generated for the first request: a server starts faster without it."""
+    return to_json(openapi(ENDPOINTS))
 
 
 def _route(path: str, resource: Resource) -> Route:
@@ -116,7 +125,11 @@ def _route(path: str, resource: Resource) -> Route:
 def _lifespan(services: AppServices, begin_runtime: bool) -> Callable[[Starlette], Any]:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
-        async with services.runtime if begin_runtime else nullcontext():
+        async with AsyncExitStack() as stack:
+            if begin_runtime:
+                await stack.enter_async_context(services.runtime)
+            for mount in services.mounts:
+                await stack.enter_async_context(mount.running())
             yield
         services.drain()
 

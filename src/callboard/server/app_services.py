@@ -17,6 +17,7 @@ from .lingering import LingeringConnections
 from .problems import draining, not_found
 from .request_bodies import RequestBodies
 from .streams import Streams
+from .turn_totals import TurnTotals
 from .user_slots import UserSlots
 
 
@@ -41,6 +42,11 @@ class AppServices:
     """Limits the expensive queries that run at once for a user."""
     lingering: LingeringConnections = field(default_factory=LingeringConnections)
     """Connections that discard the rest of a request's body."""
+
+    started_at: float = 0.0
+    """When the app was created, in seconds since 1970."""
+    turns: TurnTotals = field(default_factory=TurnTotals)
+    """The turns of this process."""
 
     @property
     def held(self) -> int:

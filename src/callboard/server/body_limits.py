@@ -24,10 +24,6 @@ class BodyLimits:
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     """Bytes at paths with another limit."""
 
-    def at(self, path: str) -> "BodyLimits":
-        """Return the limits of a path."""
-        return self if (size := self.sizes.get(path)) is None else replace(self, size=size)
-
 
 class BodyLimitMiddleware:
     """Refuses bodies that are too large (413) or too slow (408)."""
@@ -35,11 +31,12 @@ class BodyLimitMiddleware:
     def __init__(self, app: ASGIApp, limits: BodyLimits) -> None:
         self._app = app
         self._limits = limits
+        self._limits_at = {path: replace(limits, size=size) for path, size in limits.sizes.items()}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http":
             return self._app(scope, receive, send)
-        limits = self._limits.at(request_path(scope))
+        limits = self._limits_at.get(request_path(scope), self._limits)
         length: bytes | None = None
         chunked = False
         for name, value in scope["headers"]:

@@ -81,6 +81,12 @@ class Connection(HttpToolsProtocol):
             self._linger.end()
         super().connection_lost(exc)
         self._disconnect(self._answering)  # uvicorn notifies only the newest request
+        self._forget_references()
+
+    def _forget_references(self) -> None:
+        """Break the reference cycles of an ended connection: they would stay until a full collection of garbage."""
+        cast("LingeringTransport", self.transport).forget_connection()
+        self._answering = self.cycle = cast("Any", None)
 
     def data_received(self, data: bytes) -> None:
         if self._refused:

@@ -162,6 +162,15 @@ def user_of(scope: Scope) -> str:
     return scope.get("state", {}).get("user_id", "local")
 
 
+def is_operator(scope: Scope) -> bool:
+    """Return whether the user may see the numbers of the whole process. The local user of an app without a guard may.
+
+    A guard that does not set `is_operator` makes no user an operator.
+    """
+    state = scope.get("state", {})
+    return state.get("is_operator", "user_id" not in state)
+
+
 def _may_be_empty(model: type[BaseModel]) -> bool:
     """Whether all fields of a body are optional, so that the body may be missing."""
     return bool(model.model_fields) and not any(field.is_required() for field in model.model_fields.values())

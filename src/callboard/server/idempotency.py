@@ -6,7 +6,7 @@ another server on the same store runs a request twice.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
 
 from pydantic_core import from_json, to_json
@@ -50,16 +50,16 @@ async def run_once(
     act: Callable[[IdempotencyRow | None], Awaitable[T]],
     again: Callable[[IdempotencyRow], Awaitable[T]],
     *,
-    key_field: str = "",
+    ignored_fields: Collection[str] = (),
 ) -> T:
     """Run a request, or repeat the response of the first run with its key. Raises `IdempotencyConflict`.
 
     `act` stores the row with its own changes. `again` rebuilds the response from a stored row. The two requests must
-    agree in everything but `key_field`, the field of the body that may carry the key.
+    agree in everything but `ignored_fields`: the field of the body that may carry the key, and what is not stored.
     """
     if key is None:
         return await act(None)
-    body = call.body.model_dump(mode="json", exclude={key_field})
+    body = call.body.model_dump(mode="json", exclude=set(ignored_fields))
     request = to_json([call.request.method, call.request.url.path, body], inf_nan_mode="constants")
     row = IdempotencyRow(key=key, fingerprint=fingerprint_of(request), at=call.services.runtime.clock.time())
     store = call.services.runtime.store

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from uvicorn.loops.auto import auto_loop_factory
 
 from ..errors import CallboardError
+from ..protocols.standard import standard_mounts
 from ..runtime import Runtime
 from ..telemetry import can_trace, measure, trace
 from ..telemetry.log_context import attach_log_context
@@ -42,7 +43,11 @@ class LaunchOptions:
     store: str
     model: Any
     tools: Registry
+    engine: str | None = None
+    """The address of the engine that sends calls to workers; None: this process carries them out."""
     workers: Iterable[Tool] = ()
+    instructions: str | None = None
+    """The instructions for the model."""
     no_auth: bool = False
     """Whether to accept all requests from any machine while no API key exists."""
     grace: float = 10.0
@@ -65,22 +70,32 @@ async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) 
     config = IdentityConfig.from_environment().listening_on(options.host)
     if options.no_auth:
         config = replace(config, insecure=True)
-    runtime = Runtime(options.tools, model=options.model, store=options.store, workers=options.workers)
+    runtime = Runtime(
+        options.tools,
+        workers=options.workers,
+        model=options.model,
+        instructions=options.instructions,
+        store=options.store,
+        engine=options.engine,
+    )
     with closing(listen(options.host, options.port)) as listener, _Signals() as signals:
         async with runtime:
             keys = bool(await runtime.store.keys(limit=1))
             if not may_listen(options.host, config, keys=keys):
                 raise ListeningRefused(
                     f"The server does not listen on {options.host}, because it has no API keys and any client that "
-                    "reaches it could use it. Create a key first (callboard keys create --user NAME), listen on "
+                    "reaches it could use it. Create an API key first (callboard keys create --user NAME), listen on "
                     "127.0.0.1, or allow unauthenticated access with --no-auth."
                 )
 
+            mounts = standard_mounts()
+
             def guarded(app: ASGIApp) -> ASGIApp:
-                return guard(app, config, runtime.store, clock=runtime.clock)
+                paths, clock = [mount.path for mount in mounts], runtime.clock
+                return guard(app, config, runtime.store, clock=clock, sharing=lambda: runtime.gateways, resources=paths)
 
             with measure(runtime) as metrics, _observed(runtime, options.log_owners):
-                app = create_app(runtime, guard=guarded, metrics=metrics.render)
+                app = create_app(runtime, guard=guarded, metrics=metrics.render, mounts=mounts)
                 services: AppServices = app.state.services
                 services.streams.counted = metrics.reading
                 server = signals.attach(create_server(app, grace=options.grace))

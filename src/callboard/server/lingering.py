@@ -111,5 +111,10 @@ class LingeringTransport:
         self.is_closing = closing
         self._transport = transport
 
+    def forget_connection(self) -> None:
+        """Leave `close` to the socket's transport too: the connection has ended."""
+        self.close = self._transport.close
+        self.is_closing = self._transport.is_closing
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

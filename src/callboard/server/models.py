@@ -1,10 +1,11 @@
 """The models of requests and responses, which also define the OpenAPI document."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ..errors import ErrorCategory
 from ..storage.titles import MAX_TITLE
 from ..types import RequestPurpose
 
@@ -20,15 +21,15 @@ Limit = Annotated[int, Field(ge=1, le=MAX_LIST, description="The largest number 
 
 
 class Incoming(BaseModel):
-    """A request model. Unknown fields are refused."""
+    """A request model. Unknown fields are refused. Validators are built on first use."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class Outgoing(BaseModel):
-    """A response model."""
+    """A response model. Serializers are built on first use."""
 
-    model_config = ConfigDict(ser_json_inf_nan="null")
+    model_config = ConfigDict(ser_json_inf_nan="null", defer_build=True)
 
 
 class DecisionInfo(Outgoing):
@@ -89,6 +90,17 @@ class LogoutSession(Incoming):
     grace: float = Field(default=30.0, ge=0, le=300, description="Seconds to wait for running work")
 
 
+class UsageInfo(Outgoing):
+    """The usage of a model by a conversation, or by several."""
+
+    requests: Number = Field(description="Requests to the model")
+    tool_calls: Number = Field(description="Tool calls of the model")
+    input_tokens: Number
+    output_tokens: Number
+    cost: float | None = Field(description="Estimate in US dollars, of requests with a known price; null without any")
+    unpriced_requests: Number = Field(description="Requests that are not part of the cost")
+
+
 class SessionInfo(Outgoing):
     session_id: str
     title: str | None = Field(description="The given title, or the first message; null before it")
@@ -106,6 +118,10 @@ class SessionInfo(Outgoing):
     )
     waiting: Number | None = Field(default=None, description="The number of open requests to people; by order=recent")
     running: bool | None = Field(default=None, description="Whether a turn or a call runs; by order=recent")
+    calls: Number | None = Field(default=None, description="The number of calls, by anyone; by order=recent")
+    usage: UsageInfo | None = Field(
+        default=None, description="The usage of the conversation; of one session and by order=recent, if it is known"
+    )
 
 
 class SessionList(Outgoing):
@@ -124,17 +140,36 @@ class SessionRef(Incoming):
     session_id: Id
 
 
+class PageTool(Incoming):
+    """A tool that the client executes itself."""
+
+    name: str = Field(max_length=200)
+    description: str
+    parameters: dict[str, Any] | None = Field(default=None, description="The JSON schema of its arguments")
+
+
+PageTools = Annotated[
+    list[PageTool] | None,
+    Field(description="The tools that the client executes itself; they replace earlier ones, and null keeps those"),
+]
+
+
 class ChatMessage(Incoming):
     session_id: Id
     message: str = Field(min_length=1, max_length=200_000)
     message_id: Id | None = Field(
         default=None, description="The client's id of the message; a repeated id is the same message"
     )
+    tools: PageTools = None
 
 
 class Queued(Outgoing):
     queued: bool = True
     seq: Number = Field(description="The number of the stored event")
+
+
+class Retried(Outgoing):
+    retried: bool = Field(default=True, description="A turn responds to the messages without a response")
 
 
 class Interrupted(Outgoing):
@@ -236,12 +271,29 @@ class RequestList(Outgoing):
     next: str | None = Field(description="The `after` of the next page; null on the last page")
 
 
+class CallError(Incoming):
+    """Why a client could not execute a call of its own tool."""
+
+    category: ErrorCategory = ErrorCategory.EXECUTION
+    message: str = Field(min_length=1, max_length=10_000, description="For the model and for people")
+
+
 class AnswerRequest(Incoming):
     session_id: Id
-    answer: Any
+    answer: Any = None
+    error: CallError | None = Field(
+        default=None, description="Instead of an answer: the call failed in the client; only for `front_end_tool`"
+    )
     arguments_hash: Id | None = Field(
         default=None, description="The hash of the request that was seen; an answer to another one is refused"
     )
+    tools: PageTools = None
+
+    @model_validator(mode="after")
+    def _has_one_outcome(self) -> Self:
+        if ("answer" in self.model_fields_set) == (self.error is not None):
+            raise ValueError("Send either an answer or an error.")
+        return self
 
 
 # Executions

@@ -8,6 +8,8 @@ from starlette.types import Receive, Scope, Send
 
 from ..protocols.mount import ProtocolMount
 from ..sessions.session import Session, live_session
+from ..tools.registry import Registry
+from ..types import Wake
 from .app_services import AppServices
 from .endpoint import user_of
 
@@ -23,11 +25,22 @@ class MountedProtocol:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._application(scope, receive, send)
 
-    async def open_session(self, request: Request, session_id: str) -> Session:
+    @property
+    def registry(self) -> Registry:
+        return self._services.runtime.registry
+
+    def user_id(self, request: Request) -> str:
+        return user_of(request.scope)
+
+    async def open_session(self, request: Request, session_id: str, wake: Wake | None = None) -> Session:
         self._services.refuse_if_draining()
-        session = await self._services.runtime.open(session_id, user_of(request.scope))
+        session = await self._services.runtime.open(session_id, user_of(request.scope), wake=wake)
         self._services.chat_sessions.add(live_session(session))
         return session
+
+    async def find_session(self, request: Request, session_id: str) -> Session:
+        await self._services.find(session_id, user_of(request.scope))
+        return await self.open_session(request, session_id)
 
     def read_body(self, request: Request) -> AbstractAsyncContextManager[bytes]:
         mount, user_id = self._mount, user_of(request.scope)

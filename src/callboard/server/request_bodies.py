@@ -43,7 +43,7 @@ class RequestBodies:
         if length is not None and length > size:
             await _discard(request)
             raise body_too_large(size)
-        if self.is_small(request):
+        if length is not None and length <= SMALL:
             yield await request.body()
             return
         with self.budget.holding(user_id, size if length is None else length):

@@ -25,7 +25,11 @@ _OPERATIONS = frozenset({"/healthz", "/readyz", "/metrics"})
 _POLICY = b"content-security-policy"
 _FOR_PAGE = [
     *_ALWAYS,
-    (_POLICY, b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"),
+    (
+        _POLICY,
+        b"default-src 'self'; img-src 'self' data:; media-src 'self' data:; base-uri 'none'; form-action 'self'; "
+        b"frame-ancestors 'none'; object-src 'none'",
+    ),  # icons of wallets, and images and sounds of results, are data URLs
 ]
 _FOR_DATA = [
     *_ALWAYS,

@@ -39,6 +39,33 @@ class BreakerInfo(Outgoing):
     refused_for: float = Field(description="Seconds until a call is let through; 0 if one may be now")
 
 
+class RetryInfo(Outgoing):
+    max_attempts: Number
+    strategy: str = Field(description="How the delay grows with each attempt")
+    base_delay: float = Field(description="Delays are in seconds")
+    max_delay: float
+    multiplier: float
+    retry_on: list[str] = Field(description="The error categories after which a call is tried again")
+
+
+class BreakerPolicyInfo(Outgoing):
+    scope: str = Field(description="The calls that share a breaker")
+    failure_threshold: Number = Field(description="Failures in a row that open it")
+    recovery_time: float = Field(description="Seconds until it lets probes through")
+    success_threshold: Number = Field(description="Successful probes that close it")
+    hide_when_open: bool
+
+
+class PoliciesInfo(Outgoing):
+    timeout: float | None = Field(description="Seconds that one attempt may take; null for no limit")
+    total_timeout: float | None = Field(description="Seconds that a call may take with all its attempts")
+    inline_budget: float = Field(description="Seconds after which the result of an inline call comes later")
+    concurrency: Number | None = Field(description="Calls of the tool that may run at once; null for no limit")
+    expires: float | None = Field(description="Seconds after which a request to a person expires")
+    retry: RetryInfo
+    breaker: BreakerPolicyInfo
+
+
 class StatisticsInfo(Outgoing):
     calls: Number
     successes: Number
@@ -59,6 +86,7 @@ class ToolDetails(Outgoing):
     tool: dict[str, Any] = Field(
         description="The entry of the manifest, with `schemas` by dialect: one that refuses it has `error` and `path`"
     )
+    policies: PoliciesInfo = Field(description="Those that its calls follow: its own, or those of the server")
     breakers: list[BreakerInfo] = Field(description="Those with failures to remember that concern you")
     statistics: StatisticsInfo | None = Field(description="Of this process; null for a tool of the session alone")
 

@@ -5,6 +5,7 @@ Pure decisions over stored rows; `Requests` acts on them.
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
@@ -65,11 +66,24 @@ class WalletResponse(BaseModel):
 
     status: Literal["confirmed", "rejected", "failed"] = Field(description="Outcome of the transaction")
     transaction_hash: str | None = Field(default=None, max_length=200, description="Its hash, if it was sent")
+    contract_address: str | None = Field(default=None, max_length=200, description="Contract that it created")
     detail: str | None = Field(default=None, max_length=10_000, description="Details for the model")
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure:
+    """Answer of a page that could not execute a call of its own tool: the call fails with this error."""
+
+    category: ErrorCategory
+    message: str
 
 
 def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, bytes]:
     """Validate an answer. Returns the new status of the request and the answer to store. Raises `AnswerInvalid`."""
+    if isinstance(answer, CallFailure):
+        if row.purpose != RequestPurpose.FRONT_END_TOOL:
+            raise AnswerInvalid("Only the call of a front-end tool can be answered with an error.")
+        return "refused", to_json({"error": {"category": answer.category, "message": answer.message}})
     try:
         document = encode(answer)
         if len(document) > MAX_ANSWER_BYTES:
@@ -149,6 +163,9 @@ def interpret_answer(row: RequestRow, execution: Execution) -> HumanDecision:
     if row.fingerprint != binding(execution, row.payload):
         return _refusal("The request does not match the call; nothing was done.", ErrorCategory.PERMISSION)
     tool, answer = execution.tool, from_json(row.answer or b"null")
+    if row.status == "refused" and row.purpose == RequestPurpose.FRONT_END_TOOL:
+        failure = answer["error"]
+        return HumanDecision(ToolError(failure["message"], category=ErrorCategory(failure["category"])))
     if tool.handler is None:
         try:
             return HumanDecision(value=TypeAdapter(tool.answer).validate_json(row.answer or b"null"))

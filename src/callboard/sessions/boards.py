@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ..events.board import Board
 from ..events.event import Events
-from ..storage.event_log import EventLog
+from ..storage.event_log import EventLog, Page
 from .live_session import LiveSession
 from .services import Services
 
@@ -30,12 +30,18 @@ class Boards:
         """Add to a board the stored events that it misses."""
         while True:
             page = await self.store.events(session_id, board.last_seq, PAGE)
-            if page.lines:
-                if page.first > board.last_seq + 1:  # the events between are not kept any more
-                    board.restart(page.first - 1)
-                board.receive(page.first + len(page.lines) - 1, page.lines)
-            if not page.lines or page.first + len(page.lines) > page.last_seq:
+            if not _add(board, page):
                 return
+
+    async def refresh(self, session: LiveSession) -> bool:
+        """Add the events that its board misses to a session. False if the store has another session with its id."""
+        last_seq = session.board.last_seq
+        page = await self.store.events(session.id, last_seq, PAGE)
+        if page.made_at != session.created_at or page.last_seq < last_seq:
+            return False
+        if _add(session.board, page):
+            self.catch_up_soon(session.id)
+        return True
 
     def catch_up_soon(self, session_id: str) -> None:
         """Start to catch up with events that other processes wrote."""
@@ -52,6 +58,16 @@ class Boards:
                 await self.catch_up(session_id, board)
         finally:
             del self._behind[session_id]
+
+
+def _add(board: Board, page: Page) -> bool:
+    """Add a page of stored events to a board. Return whether more events follow."""
+    end = page.first + len(page.lines)
+    if page.lines:
+        if page.first > board.last_seq + 1:  # the events between are not kept any more
+            board.restart(page.first - 1)
+        board.receive(end - 1, page.lines)
+    return bool(page.lines) and end <= page.last_seq
 
 
 class StoredBoard(NamedTuple):

@@ -3,6 +3,7 @@
 Calls are started by the execution manager. Those of this process are in the session's index, all others in the store.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -32,6 +33,7 @@ from ..storage.store import Store
 from ..tools.definition import Tool
 from .ledger import Ledger
 from .model_view import render_text
+from .results import LateResults
 
 
 class StoreSync(Protocol):
@@ -68,7 +70,9 @@ class BriefRecord(NamedTuple):
 class Calls:
     """Calls that the index of a session holds, and stored calls of other processes and earlier times."""
 
-    __slots__ = ("_board", "_clock", "_find", "_index", "_ledger", "_manager", "_session_id", "_store", "_sync")
+    __slots__ = (
+        *("_board", "_clock", "_find", "_index", "_ledger", "_manager", "_results", "_session_id", "_store", "_sync"),
+    )
 
     def __init__(
         self,
@@ -80,6 +84,7 @@ class Calls:
         board: Board,
         index: ExecutionIndex,
         ledger: Ledger,
+        results: LateResults,
         find: Callable[[ExecutionRow], Tool | None],
     ) -> None:
         self._session_id = session_id
@@ -92,6 +97,7 @@ class Calls:
         self._board = board
         self._index = index
         self._ledger = ledger
+        self._results = results
 
     # State
 
@@ -193,6 +199,16 @@ class Calls:
         row = await self.stored_call(call_id) if self._ledger.durable else None
         return None if row is None else await self._outcome(row)
 
+    async def matches(self, call_id: str, tool: str, document: bytes) -> bool:
+        """Return whether there is a call with this id, and it is of this tool with these arguments."""
+        execution = self._index.by_call(call_id)
+        if execution is not None and not (execution.lost or execution.unloaded):
+            known = (execution.name, execution.fingerprint or fingerprint_of(execution.document))
+        else:
+            row = await self.stored_call(call_id) if self._ledger.durable else None
+            known = None if row is None else (row.tool, row.fingerprint)
+        return known == (tool, fingerprint_of(document))
+
     async def stored_outcome(self, execution: Execution) -> Outcome | None:
         """Return the outcome of a call from the store; None if it is not stored."""
         if (row := await self.stored_call(execution.call_id)) is None:
@@ -201,9 +217,45 @@ class Calls:
         if (row.tool, row.fingerprint) != (execution.name, fingerprint):
             error = CallIdConflict(row.call_id, row.tool)
             return Outcome(OutcomeStatus.FAILED, row.id, row.call_id, execution.name, None, error)
-        if row.completed_at is None and not execution.delivers_late:
-            return await self.result(row.id, execution.tool.inline_budget)
+        if not execution.delivers_late:
+            if execution.sent:
+                return await self._end_of_inline_call(execution)
+            if row.completed_at is None:
+                return await self.result(row.id, execution.tool.inline_budget)
         return await self._outcome(row)
+
+    async def _end_of_inline_call(self, execution: Execution) -> Outcome:
+        """Wait within the inline budget for an inline call that a worker carries out, and take its result."""
+        with self._results.awaiting(execution.id):
+            left = execution.start_budget() - self._clock.monotonic()
+            outcome = await self.result(execution.id, max(0.0, left))
+            if outcome.done:
+                try:
+                    await self._ledger.write(Change(self._session_id, consumed=[execution.id], received=[execution.id]))
+                except Conflict:  # another process delivered it as a late result
+                    text = acknowledgement(execution.id, execution.name, None)
+                    outcome = Outcome(OutcomeStatus.STARTED, execution.id, execution.call_id, execution.name, text)
+        execution.deliver_late()
+        return outcome
+
+    async def end_elsewhere(self, execution: Execution) -> Outcome:
+        """Wait for the end of a nested call that a worker carries out. Cancels it if the caller is cancelled."""
+        await self._ledger.settle()
+        try:
+            return await self.result(execution.id)
+        except asyncio.CancelledError:
+            if not (execution.is_keyed and _goes_on(execution.parent)):
+                write = self._ledger.write(Change(self._session_id, cancel=[execution.id]))
+                write.add_done_callback(lambda written: written.exception())
+            raise
+
+    async def recorded(self, call_id: str, name: str, document: bytes) -> Outcome | None:
+        """Return the outcome of a stored call, once it has ended; None if it is not stored."""
+        if (row := await self.stored_call(call_id)) is None:
+            return None
+        if (row.tool, row.fingerprint) != (name, fingerprint_of(document)):
+            return Outcome(OutcomeStatus.FAILED, row.id, call_id, name, None, CallIdConflict(call_id, row.tool))
+        return await self.result(row.id)
 
     async def ended_with(self, execution_id: str) -> str | None:
         """Return the status with which an execution ended; None if it has not."""
@@ -212,6 +264,14 @@ class Calls:
             return execution.status.value if execution.terminal else None
         row = await self._store.execution(self._session_id, execution_id) if self._ledger.durable else None
         return None if row is None or row.completed_at is None else row.status
+
+    async def is_running(self, execution_id: str) -> bool:
+        """Return whether a call of the session, in any process, has not ended."""
+        execution = self._index.by_id.get(execution_id)
+        if execution is not None and not execution.lost:
+            return not execution.terminal
+        row = await self._store.execution(self._session_id, execution_id) if self._ledger.durable else None
+        return row is not None and row.completed_at is None
 
     async def stored_call(self, call_id: str) -> ExecutionRow | None:
         """The stored execution of a caller's id, or of a request's."""
@@ -274,7 +334,8 @@ class Calls:
 
     async def cancel_call(self, call_id: str) -> bool:
         """Stop the execution of a call. See `Session.cancel_call`."""
-        if (execution := self._index.by_call(call_id)) is not None:
+        execution = self._index.by_call(call_id)
+        if execution is not None and not execution.lost:
             return bool(await self._cancel_local(execution))
         row = await self.stored_call(call_id) if self._ledger.durable else None
         return row is not None and await self.cancel(row.id)
@@ -318,6 +379,16 @@ class Calls:
         for call_id in call_ids:
             if (execution := self._index.by_call(call_id)) is not None:
                 self._manager.promote(execution)
+
+
+def _goes_on(caller: Execution | None) -> bool:
+    """Return whether a caller that was stopped makes another attempt, here or in another process."""
+    if caller is None:
+        return False
+    reason = caller.stop_reason
+    return caller.lost or (
+        reason is not None and reason.category is not ErrorCategory.CANCELLED and reason.retryable is not False
+    )
 
 
 def _no_execution(execution_id: str) -> ToolError:

@@ -21,6 +21,10 @@ log = logging.getLogger("callboard.sessions")
 
 RETRY_DELAY = 0.5
 """Seconds to wait before a poll that the store did not answer is repeated."""
+PAUSE = 0.005
+"""Seconds between the beginnings of two polls, if notifications arrive all the time."""
+FEW = 4
+"""Number of sessions up to which the events of each are read at once, without asking for their numbers first."""
 ORPHAN_POLL_INTERVAL = 0.25
 """Seconds between two polls for orphaned executions that notifications cause."""
 
@@ -73,7 +77,9 @@ class ChangeNotifications:
 
     async def _run(self) -> None:
         try:
+            loop = asyncio.get_running_loop()
             while self._all or self._ids:
+                began = loop.time()
                 everything, self._all = self._all, False
                 ids, self._ids = self._ids, set()
                 try:
@@ -82,21 +88,31 @@ class ChangeNotifications:
                     log.warning("the store was not reached: %s", error)
                     self._all, self._ids = self._all or everything, self._ids | ids
                     await asyncio.sleep(RETRY_DELAY)
+                if self._all or self._ids:
+                    await asyncio.sleep(max(0.0, began + PAUSE - loop.time()))
         finally:
             self._polling = False
 
     async def _poll(self, ids: set[str] | None) -> None:
-        await self._recovery.stop_cancelled()
-        await self._requests.poll(ids)
         sessions = [*self._cache.known.values()] if ids is None else self._cache.select(ids)
         for session in sessions:
             if session.current_conversation is not None and session.is_processing:
                 session.current_conversation.poll_inputs()
-        if watched := [session for session in sessions if session.board.has_readers]:
-            await self._refresh(watched)
+        watched = [session for session in sessions if session.board.has_readers]
+        await asyncio.gather(
+            *([self._refresh(watched)] if watched else []),  # first, since people wait for it
+            self._recovery.stop_cancelled(),
+            self._requests.poll(ids),
+        )
 
     async def _refresh(self, sessions: Sequence[LiveSession]) -> None:
         """Bring sessions that have readers up to date."""
+        if len(sessions) <= FEW:
+            found = await asyncio.gather(*map(self._boards.refresh, sessions))
+            for session, is_stored in zip(sessions, found, strict=True):
+                if not is_stored:
+                    await self._loader.reconcile(session)
+            return
         heads = await self._store.heads([session.id for session in sessions])
         for session in sessions:
             head, last_seq = heads.get(session.id), session.board.last_seq

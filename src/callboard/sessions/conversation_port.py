@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from ..execution.execution import Execution
 from ..storage.rows import IdempotencyRow, TurnRow
-from ..turns import Turn
+from ..turns import Turn, Usage
 
 
 class Messages(Protocol):
@@ -25,6 +25,11 @@ class ConversationPort(Protocol):
 
     @property
     def is_processing(self) -> bool: ...
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage of all turns that this process has read; None before the first turn."""
+        ...
 
     async def say(self, text: str) -> Turn: ...
 
@@ -60,6 +65,10 @@ class ConversationPort(Protocol):
 
     async def window(self, before: int | None = None, most: int = 100) -> Messages:
         """Return the newest messages, or those before a cursor."""
+        ...
+
+    async def retry(self) -> bool:
+        """Start a turn for messages that an earlier turn left without a response. False if there are none."""
         ...
 
     async def interrupt(self, idempotency: IdempotencyRow | None = None) -> bool: ...

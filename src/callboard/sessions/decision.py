@@ -46,7 +46,7 @@ def decision_of(row: RequestRow, tool: Tool | None) -> Decision | None:
 
 
 def _outcome(row: RequestRow) -> Outcome:
-    if row.status == "refused":
+    if row.status == "refused" and row.purpose != RequestPurpose.FRONT_END_TOOL:
         return "rejected"
     return "approved" if row.purpose == RequestPurpose.APPROVAL else "answered"
 

@@ -9,11 +9,11 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 
 from ..storage.errors import StoreError, StoreOutdated
-from ..storage.owners import RECOVERING, Claim, Owners
+from ..storage.owners import RECOVERING, Claim, Owners, QueuedCall
 from ..storage.rows import OwnerRow
 from . import liveness
 from .liveness import ProcessState, lives_here, process_state
@@ -22,7 +22,7 @@ log = logging.getLogger("callboard.heartbeat")
 
 BEAT = 0.5
 """Seconds between two beats."""
-CLAIM_BATCH = 1_000
+CLAIM_BATCH = 250
 """Number of executions that are claimed in one transaction."""
 
 
@@ -36,6 +36,7 @@ class Heartbeat:
         take_over: Callable[[list[Claim]], object],
         lease_lost: Callable[[], Awaitable[None]],
         owner_died: Callable[[], object] = lambda: None,
+        requeued: Callable[[Collection[QueuedCall]], object] = lambda calls: None,
     ) -> None:
         self._store = store
         self._me = me
@@ -45,6 +46,8 @@ class Heartbeat:
         """Called when this process lost its lease, and another process claimed its executions."""
         self._owner_died = owner_died
         """Called after all executions of a dead process were claimed."""
+        self._requeued = requeued
+        """Called with the executions of a dead worker that wait in their queues again. It must not wait."""
         self._silence: dict[str, tuple[int, float]] = {}
         """The last beat of each other process, and for how many seconds it has not changed while this one polled."""
         self._polled_at = 0.0
@@ -166,21 +169,25 @@ class Heartbeat:
 
     async def _recover(self, owner: OwnerRow, state: ProcessState) -> None:
         """Claim the executions of a dead process, in steps, so that no transaction is long."""
-        beat, taken, waiting, found = owner.beat, 0, 0, False
+        beat, taken, waiting, queued, found = owner.beat, 0, 0, 0, False
         while True:
             recovered = await self._store.recover(owner.id, beat, self._me.id, limit=CLAIM_BATCH)
             self._take_over(recovered.claims)
+            self._requeued(recovered.requeued)
             taken, waiting = taken + len(recovered.claims), waiting + recovered.waiting
+            queued += len(recovered.requeued)
             found = found or recovered.found
             if not recovered.more:
                 break
             beat = RECOVERING
         if found:
-            self._report(owner, state, taken, waiting)
+            self._report(owner, state, taken, waiting, queued)
             self._owner_died()
 
-    def _report(self, owner: OwnerRow, state: ProcessState, taken: int, waiting: int) -> None:
+    def _report(self, owner: OwnerRow, state: ProcessState, taken: int, waiting: int, queued: int) -> None:
         left = f"{taken} executions are recovered, {waiting} wait for people"
+        if queued:
+            left += f", {queued} wait for workers"
         if state is ProcessState.LEFT:
             log.info("the process %s ended and left work behind; %s", owner.id, left)
         elif state is ProcessState.DIED:

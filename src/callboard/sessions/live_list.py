@@ -47,6 +47,9 @@ def _active_at(session: LiveSession) -> float:
 
 
 def _summary(session: LiveSession, active_at: float, waiting: int) -> SessionSummary:
-    calls = (each for each in session.calls.unfinished if each.request is None or each.request.status != "open")
+    running = (each for each in session.calls.unfinished if each.request is None or each.request.status != "open")
+    is_running = session.is_processing or any(True for _ in running)
     row = replace(session.row(), last_seq=session.board.last_seq)
-    return SessionSummary(row, active_at, waiting, session.is_processing or any(True for _ in calls))
+    usage = None if session.current_conversation is None else session.current_conversation.usage
+    stored = None if usage is None else usage.encode()
+    return SessionSummary(row, active_at, waiting, is_running, len(session.index.entries), stored)

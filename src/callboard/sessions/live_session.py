@@ -31,6 +31,8 @@ from ..tools.definition import Tool
 from ..tools.snapshot import Snapshot
 from ..tools.view import View
 from ..types import Wake
+from ..user_documents import UserDocuments
+from ..user_memory import UserMemory
 from .call_arguments import encode_arguments, parse_priority
 from .calls import Calls, StoreSync
 from .conversation_port import ConversationPort
@@ -43,7 +45,6 @@ from .session_title import SessionTitle
 from .session_tools import SessionTools
 
 _NORMAL = Priority.NORMAL
-_LOUD_TO_QUIET = (Wake.WAKE, Wake.WAIT, Wake.UI_ONLY)
 
 
 class SessionHost(StoreSync, Protocol):
@@ -68,7 +69,7 @@ class LiveSession:
     __slots__ = (
         *("__weakref__", "_host", "_manager", "_touched_at", "append_events", "board", "calls", "client", "created_at"),
         *("current_conversation", "deleted", "durable", "id", "index", "ledger", "open", "results", "running"),
-        *("services", "title", "toolbox", "user", "user_id", "wake", "writes"),
+        *("services", "settle", "title", "toolbox", "user", "user_id", "wake", "writes"),
     )
 
     def __init__(
@@ -94,10 +95,10 @@ class LiveSession:
         self.index = index
         self.ledger = ledger
         self.durable = ledger.durable
-        self.append_events = ledger.append_events
+        self.append_events, self.settle = ledger.append_events, ledger.settle
         manager, store, clock = services.manager, services.store, services.clock
-        self.calls = Calls(session_id, manager, store, clock, host, board, index, ledger, services.tool_of)
-        self.results = LateResults(session_id, index, ledger, store)
+        self.results = results = LateResults(session_id, index, ledger, store)
+        self.calls = Calls(session_id, manager, store, clock, host, board, index, ledger, results, services.tool_of)
         self.created_at = created_at
         self.writes = 0
         """Version of the stored row that this state was read from."""
@@ -192,7 +193,7 @@ class LiveSession:
         """Return the effect of a tool's late result on the idle session: the quieter of the tool's and its own."""
         tool = self.services.registry.get(tool_name)
         effects = (Wake.WAKE if tool is None else tool.wake, self.wake or Wake.WAKE)
-        return max(effects, key=_LOUD_TO_QUIET.index)
+        return max(effects, key=tuple(Wake).index)
 
     # People and the system
 
@@ -254,10 +255,17 @@ class LiveSession:
     def conversation(self) -> ConversationPort:
         """Return the conversation with the model. Raises `CallboardError` if the runtime has no model."""
         if (conversation := self.find_conversation()) is None:
-            raise CallboardError(
-                "There is no model to talk to. Give one: Runtime(…, model='anthropic:…' or 'offline')."
-            )
+            raise CallboardError("There is no model to talk to. Set one: Runtime(…, model='anthropic:…' or 'offline').")
         return conversation
+
+    async def retry(self, idempotency: IdempotencyRow | None = None) -> bool:
+        """Let the model respond to messages without a response. False if there are none."""
+        conversation = self.find_conversation()
+        if conversation is None or not await conversation.retry():
+            return False
+        if idempotency is not None:  # a repeat that comes before this is stored joins the turn
+            await self.ledger.write(Change(self.id, idempotency=idempotency))
+        return True
 
     async def interrupt(self, idempotency: IdempotencyRow | None = None) -> bool:
         """Stop the turn that runs or waits for a person. See `Session.interrupt`."""
@@ -345,8 +353,12 @@ class LiveSession:
 
     # The scope of the execution manager
 
-    async def settle(self) -> None:
-        await self.ledger.settle()
+    @property
+    def memory(self) -> UserMemory:
+        return self.services.memory_of(self.user_id, self.id)
+
+    def documents(self, execution: Execution) -> UserDocuments:
+        return self.services.documents_of(self.user_id, execution.id)
 
     async def wait_until_begun(self, execution: Execution, *, again: bool = False) -> None:
         if patience.writer() is not None:
@@ -376,6 +388,9 @@ class LiveSession:
 
     def use_answer(self, execution: Execution) -> None:
         self.services.requests.use_answer(self, execution)
+
+    async def recorded_call(self, call_id: str, name: str, document: bytes) -> Outcome | None:
+        return None if self.index.by_call(call_id) is not None else await self.calls.recorded(call_id, name, document)
 
     async def stored_outcome(self, execution: Execution) -> Outcome:
         if (outcome := await self.calls.stored_outcome(execution)) is not None:

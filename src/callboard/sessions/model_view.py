@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from ..content import readable_media
 from ..execution.excerpt import excerpt
 from ..execution.outcome import Outcome
-from ..tools.definition import Tool
-from ..tools.result import as_text
+from ..tools.definition import Tool, as_text
 
 DEFAULT_RESULT_LIMIT = 50_000
 """Largest number of characters of a result that a model reads if the tool sets no limit."""
@@ -16,14 +16,17 @@ DEFAULT_RESULT_LIMIT = 50_000
 def render_for_model(outcome: Outcome, tool: Tool | None, channel: str | None, offset: int = 0) -> Any:
     """Return an outcome as a model reads it.
 
-    A result is text: a string as it is, any other value as JSON, and a long one cut. Acknowledgements and errors are
-    data.
+    A result is text: a string as it is, any other value as JSON, and a long one cut. Content with images or sounds is a
+    list of blocks: a text that describes all of it, and those. Acknowledgements and errors are data.
     """
     if outcome.error is not None:
         return outcome.error.to_model()
     if not outcome.done:
         return outcome.value
-    return render_text(outcome, tool, channel, offset)
+    text = render_text(outcome, tool, channel, offset)
+    blocks = None if tool is None or offset else tool.content(outcome.value)
+    media = [] if blocks is None else readable_media(blocks)
+    return [{"type": "text", "text": text}, *media] if media else text
 
 
 def render_text(

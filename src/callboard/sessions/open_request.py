@@ -16,6 +16,7 @@ class OpenRequest:
     """A request that waits for a person's answer. Answer it with `Session.answer`."""
 
     id: str
+    """Id of the request."""
     execution_id: str
     """Execution that waits for the answer."""
     kind: str
@@ -23,6 +24,7 @@ class OpenRequest:
     purpose: RequestPurpose
     """Purpose of the answer: to approve the call, for example, or to be its result."""
     tool: str
+    """Name of the tool that asks."""
     payload: Any
     """Arguments of the call, with secrets masked."""
     answer_schema: dict[str, Any]
@@ -30,6 +32,7 @@ class OpenRequest:
     arguments_hash: str
     """Hash of the request as it is shown. Pass it to `Session.answer` to bind the answer to these arguments."""
     created_at: datetime
+    """When the request was made."""
     expires_at: datetime | None
     """None: it does not expire."""
 

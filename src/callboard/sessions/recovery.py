@@ -7,7 +7,7 @@ fair order, so that neither the start of a process nor another user's work waits
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -24,6 +24,7 @@ from ..execution.storing import fingerprint_of, restored
 from ..storage.change import Change, TurnWrite
 from ..storage.errors import StoreError
 from ..storage.owners import Claim
+from ..storage.queues import Claimed
 from ..storage.rows import INPUT, TURN, ExecutionRow, RequestRow, TurnRow
 from ..storage.store import NO_LIMIT
 from ..tools.definition import Tool
@@ -109,6 +110,48 @@ class Recovery:
                 self._found_dead = False
                 self._wake_all()
 
+    async def sessions_of(self, keys: Iterable[tuple[str, str]]) -> Mapping[str, LiveSession | None]:
+        """Return the sessions of executions, to carry these out after they are claimed."""
+        return await self._loader.find_all(session_id for session_id, _ in keys)
+
+    async def carry_on(
+        self,
+        claimed: Claimed,
+        sessions: Mapping[str, LiveSession | None],
+        added: Callable[[Execution], object],
+        traces: Mapping[str, str],
+    ) -> None:
+        """Carry out executions that this process has just claimed. Calls `added` with each before it continues.
+
+        There is no wait before the calls are restored: a cancellation is in the row, or finds the execution. Only
+        nested calls, which may have requests to people, are looked up first. Those of a session that is not the one
+        in memory are left to the backlog, which loads it.
+        """
+        current = {
+            session_id: session
+            for session_id, session in sessions.items()
+            if session is not None and session.created_at == claimed.sessions.get(session_id)
+        }
+        for session_id in claimed.sessions.keys() - current.keys():
+            self._cache.mark_stale(session_id)
+        self.add([_claim_of(row) for row in claimed.rows if row.session_id not in current])
+        rows = [row for row in claimed.rows if row.session_id in current]
+        nested = [(row.session_id, row.id) for row in rows if not row.queue]
+        try:
+            requests = await self._requests_of(nested) if nested else {}
+        except StoreError as error:
+            log.debug("the store was not reached: %s", error)
+            self.add([_claim_of(row) for row in rows])
+            return
+        for row in rows:
+            session = current[row.session_id]
+            if not session.deleted and not session.index.holds(row.id):
+                with _logged(f"{row.id} of {row.tool}"):
+                    request = requests.get((row.session_id, row.id))
+                    self._recover_execution(session, row, request, added, traces.get(row.id))
+        if nested:
+            await self.stop_cancelled()
+
     async def take_over(self, claims: list[Claim]) -> None:
         """Continue claimed executions, or end them. Those that have ended or belong to another process are skipped."""
         sessions = {claim.session_id: await self._loader.find_or_load(claim.session_id) for claim in claims}
@@ -129,10 +172,7 @@ class Recovery:
         if not claims:
             return
         keys = [claim.key for claim in claims]
-        requests: dict[tuple[str, str], RequestRow] = {}
-        for request in await self._store.requests(executions=keys, limit=NO_LIMIT):
-            if request.status != "used":
-                requests.setdefault((request.session_id, request.execution_id), request)
+        requests = await self._requests_of(keys)
         # Last, and without a wait before the calls are restored: a cancellation is in the row, or finds the execution.
         rows = await self._store.executions_by_key(keys)
         owned = [row for row in rows if row.owner == self._services.owner and row.completed_at is None]
@@ -142,18 +182,38 @@ class Recovery:
                 with _logged(f"{row.id} of {row.tool}"):
                     self._recover_execution(session, row, requests.get((row.session_id, row.id)))
 
-    def _recover_execution(self, session: LiveSession, row: ExecutionRow, request: RequestRow | None) -> None:
+    async def _requests_of(self, keys: list[tuple[str, str]]) -> dict[tuple[str, str], RequestRow]:
+        """Return the requests of executions whose answers are not used."""
+        requests: dict[tuple[str, str], RequestRow] = {}
+        for request in await self._store.requests(executions=keys, limit=NO_LIMIT):
+            if request.status != "used":
+                requests.setdefault((request.session_id, request.execution_id), request)
+        return requests
+
+    def _recover_execution(
+        self,
+        session: LiveSession,
+        row: ExecutionRow,
+        request: RequestRow | None,
+        added: Callable[[Execution], object] = lambda execution: None,
+        trace: str | None = None,
+    ) -> None:
         if Status(row.status) is not Status.WAITING:
             request = None
         tool = self._services.tool_of(row) or session.own_tool(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
         execution.set_request(request)  # it is withdrawn if the execution ends
+        if trace is not None:
+            execution.set_trace(trace)
+        added(execution)
         began = execution.status is Status.EXECUTING
-        if row.cancelling and row.parent_id is None:
+        if row.parent_id is not None and not row.queue and not _rejoin_parent(session, execution):
+            self._manager.interrupt(execution)
+        elif row.cancelling:
             self._manager.end(execution, cancelled())
-        elif tool is None and execution.request is not None:  # another process may have the tool
-            self._manager.release(execution)
-        elif row.parent_id is not None or tool is None or row.document is None or (began and not tool.idempotent):
+        elif tool is None and execution.request is not None and row.parent_id is None:
+            self._manager.release(execution)  # another process may have the tool
+        elif tool is None or row.document is None or (began and not tool.idempotent):
             self._manager.interrupt(execution)
         else:
             if execution.status is Status.WAITING and execution.request is None and not execution.attempt:
@@ -222,6 +282,22 @@ def _logged(what: str) -> Generator[None]:
         raise
     except Exception:
         log.exception("the runtime failed to take over %s", what)
+
+
+def _claim_of(row: ExecutionRow) -> Claim:
+    return Claim(row.session_id, row.id, row.user_id, row.kind)
+
+
+def _rejoin_parent(session: LiveSession, execution: Execution) -> bool:
+    """Make a restored nested call one of its parent again, which was restored before it.
+
+    False if the parent has ended, or does not ask for this call again because the call has no key.
+    """
+    parent = session.index.by_id.get(execution.parent_id or "")
+    if parent is None or parent.terminal or not execution.is_keyed:
+        return False
+    parent.adopt(execution)
+    return True
 
 
 def _stand_in(row: ExecutionRow, request: RequestRow | None) -> Tool | None:

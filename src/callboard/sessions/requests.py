@@ -6,6 +6,7 @@ never used twice, and the call that runs is the call that was approved.
 """
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -27,7 +28,7 @@ from ..execution.storing import fingerprint_of, row_of
 from ..shortening import shorten
 from ..storage import patience
 from ..storage.change import Change, ExecutionWrite, RequestWrite
-from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
+from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError
 from ..storage.records import RequestRecords
 from ..storage.rows import IdempotencyRow, RequestRow
 from ..tools.definition import Tool
@@ -44,8 +45,12 @@ from .background_tasks import BackgroundTasks
 from .calls import SessionPort
 from .decision import Decision, decision_of
 
+log = logging.getLogger("callboard.sessions")
+
 PAGE = 1_000
 """Number of requests that are read with one query."""
+RETRY_DELAY = 0.5
+"""Seconds to wait before a query that the store did not answer is repeated."""
 
 
 class RequestClosed(CallboardError):
@@ -114,7 +119,7 @@ class Requests:
         self._by_session.setdefault(session.id, {})[row.id] = None
         user.requests += 1
         if known is not None:
-            await self._poll([row.id])
+            await self._poll_or_retry(row.id)
             return None
         change = Change(
             session.id,
@@ -195,6 +200,19 @@ class Requests:
             for row in await self._store.closed_requests(request_ids[start : start + PAGE]):
                 self._deliver(row)
 
+    async def _poll_or_retry(self, request_id: str) -> None:
+        """Check whether a request is closed. If the store is away, its call waits on, and this is done again."""
+        try:
+            await self._poll([request_id])
+        except StoreError as error:
+            log.debug("the store was not reached: %s", error)
+            self._background.run(self._retry_poll(request_id))
+
+    async def _retry_poll(self, request_id: str) -> None:
+        await self._clock.sleep(RETRY_DELAY)
+        if request_id in self._waiting:
+            await self._poll_or_retry(request_id)
+
     def _deliver(self, row: RequestRow) -> None:
         if (waiting := self._forget(row.id)) is None:
             return
@@ -228,7 +246,7 @@ class Requests:
                 "The answer was given for other arguments than those of the request. Read the request again, and "
                 "answer what it shows."
             )
-        tool, now = self._find(row.tool), self._clock.time()
+        tool, now = self._tool_of(row), self._clock.time()
         status, value = check_answer(row, tool, answer)
         closed = replace(row, status=status, answer=value, answered_at=now)
         events = (_answer_event(closed, tool, now),)
@@ -236,6 +254,11 @@ class Requests:
         written = session.ledger.write(change, lasting=True)
         # It is delivered to its execution also if the caller stops waiting.
         return await patience.confirmed(self._closing.start(self._answered(closed, written)))
+
+    def _tool_of(self, row: RequestRow) -> Tool | None:
+        """Return the tool that asks: of the waiting call, which may have a tool of its own, or else the registry's."""
+        waiting = self._waiting.get(row.id)
+        return self._find(row.tool) if waiting is None else waiting.execution.tool
 
     async def _answered(self, row: RequestRow, written: "asyncio.Future[int]") -> int:
         try:

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
@@ -21,7 +23,7 @@ PAGE = 100
 class LateResults:
     """Late results of one session. The store has all of them, this process those that it has seen."""
 
-    __slots__ = ("_index", "_known", "_ledger", "_remote", "_session_id", "_store", "_warned")
+    __slots__ = ("_awaited", "_index", "_known", "_ledger", "_remote", "_session_id", "_store", "_warned")
 
     def __init__(self, session_id: str, index: ExecutionIndex, ledger: Ledger, store: Store) -> None:
         self._session_id = session_id
@@ -31,6 +33,8 @@ class LateResults:
         self._known: dict[str, None] = {}
         self._remote: tuple[str, ...] = ()
         """Executions of other processes, and those that waited for a person, at the last poll."""
+        self._awaited: set[str] = set()
+        """Executions on workers whose callers wait here: their results are not late."""
         self._warned = False
         if not ledger.durable:
             index.waiting, index.dropped = self, self.drop
@@ -77,7 +81,16 @@ class LateResults:
             return tuple(self._known)
         await self._ledger.settle()
         row = await self._store.session(self._session_id)
-        return () if row is None else row.unconsumed
+        return () if row is None else tuple(each for each in row.unconsumed if each not in self._awaited)
+
+    @contextmanager
+    def awaiting(self, execution_id: str) -> Generator[None]:
+        """Leave the result of an execution to a caller that waits for it here."""
+        self._awaited.add(execution_id)
+        try:
+            yield
+        finally:
+            self._awaited.discard(execution_id)
 
     async def outcomes(self, ids: tuple[str, ...]) -> list[Outcome]:
         """Return the outcomes of executions: from memory if their ends are stored, otherwise from the store."""
@@ -123,6 +136,13 @@ class LateResults:
                 await self._ledger.write(Change(self._session_id, late=ids))
             raise
         return True
+
+    async def consume(self, ids: tuple[str, ...]) -> None:
+        """Take these results, as far as they wait still."""
+        while found := tuple(each for each in await self.waiting() if each in ids):
+            if not self._ledger.durable or await self._take(found):
+                break
+        self.forget(ids)
 
     async def restore(self, row: SessionRow | None) -> None:
         """Read the state of a session that comes into memory; without a row, the row too."""

@@ -43,10 +43,12 @@ class Session:
 
     @property
     def id(self) -> str:
+        """Id of the session."""
         return self._live.id
 
     @property
     def user_id(self) -> str:
+        """Id of the session's user."""
         return self._live.user_id
 
     @property

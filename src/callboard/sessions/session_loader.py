@@ -1,5 +1,6 @@
 """Creates live sessions, reads them from the store, and keeps them equal to their stored rows."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..events.board import Board
@@ -65,6 +66,21 @@ class SessionLoader:
             self._cache.add(session)
         session.touch()
         return session
+
+    async def find_all(self, session_ids: Iterable[str]) -> dict[str, LiveSession | None]:
+        """Return sessions from memory as they are, and others from the store.
+
+        One from memory may have been deleted meanwhile, and its id used again: compare its `created_at`.
+        """
+        found: dict[str, LiveSession | None] = {}
+        for session_id in dict.fromkeys(session_ids):
+            session = self._cache.get(session_id)
+            if session is None:
+                session = await self.find_or_load(session_id)
+            else:
+                session.touch()
+            found[session_id] = session
+        return found
 
     async def load(self, session_id: str) -> LiveSession | None:
         """Read a session from the store, without logging its user in."""
@@ -182,7 +198,9 @@ class SessionLoader:
         ledger: Ledger
         if durable:
             disown = services.manager.disown
-            ledger = StoreLedger(session_id, created_at, board, services.writer, services.owner, disown)
+            ledger = StoreLedger(
+                session_id, created_at, board, services.writer, services.owner, disown, services.dispatcher
+            )
         else:
             ledger = DirectLedger(session_id, board, self._store)
         index = ExecutionIndex(self._retention.executions, budget=services.budget, user_id=user_id, stored=durable)

@@ -13,9 +13,12 @@ from ..budget import Budget, MemoryLimits
 from ..clock import Clock
 from ..errors import RuntimeNotOpen
 from ..events.board import Board
+from ..execution.engine import Engine
 from ..execution.manager import ExecutionManager
+from ..execution.usage import UserUsage
 from ..storage.change import Change
 from ..storage.errors import AlreadyWritten, IdempotencyConflict
+from ..storage.owners import QueuedCall
 from ..storage.rows import IdempotencyRow, OwnerRow
 from ..storage.session_list import ListPosition, SessionSummary
 from ..storage.store import NO_LIMIT, Store
@@ -24,23 +27,27 @@ from ..storage.writer import Writer
 from ..tools.definition import Tool
 from ..tools.registry import Registry
 from ..tools.view import View
+from ..turns import Usage
 from ..types import Wake
 from .background_tasks import BackgroundTasks
 from .boards import Boards
 from .change_notifications import ChangeNotifications
 from .conversation_port import ConversationPort, TurnListener
 from .conversation_scope import ConversationScope
+from .dispatcher import Dispatcher
 from .heartbeat import Heartbeat
 from .housekeeping import Housekeeping
 from .ids import SessionIdInvalid, check_id, not_found
 from .live_list import list_live_sessions
 from .live_session import LiveSession
 from .logout import finish_work
+from .queue_worker import QueueWorker
 from .recovery import Recovery
 from .requests import Requests
 from .services import Services
 from .session_cache import SessionCache
 from .session_loader import Retention, SessionLoader
+from .waiting_calls import WaitingCalls
 from .workers import Workers
 
 
@@ -97,12 +104,15 @@ class SessionManager:
             ),
             workers=Workers(workers, manager, clock, me.id),
             owner=me.id,
+            keep_for=retention.seconds,
         )
         self._cache = cache = SessionCache(manager)
         self._boards = boards = Boards(services, cache.known)
         self._loader = loader = SessionLoader(services, self, cache, boards, retention)
         self._recovery = recovery = Recovery(services, cache, loader, self._recovered)
-        self._heartbeat = heartbeat = Heartbeat(store, me, recovery.add, recovery.lease_lost, recovery.owner_died)
+        self._heartbeat = heartbeat = Heartbeat(
+            store, me, recovery.add, recovery.lease_lost, recovery.owner_died, self._requeued
+        )
         self._housekeeping = Housekeeping(
             services, cache, loader, recovery, heartbeat, retention, recover=recover, idle_after=idle_after
         )
@@ -160,13 +170,16 @@ class SessionManager:
         """
         if not self._services.running:
             raise RuntimeNotOpen("The runtime is not open. Open sessions inside `async with Runtime(…) as runtime:`.")
+        if self._durable:
+            await self._heartbeat.join()
+        changes_nothing = namespaces is channel is allow is idempotency is None
+        if changes_nothing and (known := self._logged_in(session_id, user_id, wake)) is not None:
+            return known
         check_id("session_id", session_id)
         check_id("user_id", user_id)
         if channel is not None and not is_storable(channel):
             raise SessionIdInvalid("channel must not contain a NUL character or a lone surrogate.")
         view, new_wake = View.of(namespaces, channel, allow), None if wake is None else Wake(wake)
-        if self._durable:
-            await self._heartbeat.join()
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             session = await self._loader.find_or_load(session_id)
             if session is None:
@@ -193,6 +206,18 @@ class SessionManager:
                 self._recovery.wake(session)
             return session
 
+    def _logged_in(self, session_id: str, user_id: str, wake: Wake | str | None) -> LiveSession | None:
+        """Return a session that needs no change to be opened: in memory and current, and its user is logged in."""
+        session = self._cache.get(session_id)
+        if session is None or session.user_id != user_id or not session.open or session.results:
+            return None
+        if session_id in self._opening or self._cache.is_stale(session_id):
+            return None
+        if wake is not None and session.wake is not wake:
+            return None
+        session.touch()
+        return session
+
     async def rename(self, session: LiveSession, title: str | None) -> None:
         """Give a session a title; None shows the automatic one. Raises `Conflict` if the session is deleted."""
         await self._loader.write_title(session, title)
@@ -215,6 +240,13 @@ class SessionManager:
         sessions = self._cache.select(self._services.usage.of(user_id).sessions)
         requests = await self._store.requests(user_id=user_id, status="open", limit=NO_LIMIT)
         return list_live_sessions(sessions, requests, now=now, before=before, after=after, search=search, limit=limit)
+
+    async def conversation_usage(self, session: LiveSession) -> Usage | None:
+        """Return the usage of a session's conversation, in all processes; None before its first turn."""
+        if not session.durable:
+            return None if session.current_conversation is None else session.current_conversation.usage
+        stored = (await self._store.usage([session.id])).get(session.id)
+        return None if stored is None else Usage.decode(stored)
 
     async def find_or_load(self, session_id: str) -> LiveSession | None:
         """Return a session as it is now, from memory or from the store, without logging its user in."""
@@ -245,6 +277,10 @@ class SessionManager:
     def delete(self, session: LiveSession) -> None:
         """Forget a session that is deleted from the store, and stop everything that runs in it."""
         self._cache.delete(session)
+
+    def usage_of(self, user_id: str) -> UserUsage:
+        """Return the resources of this process that a user takes up."""
+        return self._services.usage.of(user_id)
 
     def on_delete(self, notify: Callable[[LiveSession], None]) -> None:
         """Call a function with each session that is deleted, here or by another process."""
@@ -301,8 +337,51 @@ class SessionManager:
         self._cache.mark_stale(session_id)
         self._notifications.add(session_id)
 
+    # Workers
+
+    def dispatch(self, engine: Engine, serves: Collection[str]) -> Dispatcher:
+        """Send executions to workers from now on, except those of the queues that this process serves."""
+        dispatcher = self._services.dispatcher = Dispatcher(
+            engine,
+            self._store,
+            self._clock,
+            serves=serves,
+            most_waiting=self._manager.limits.queue,
+            waiting=WaitingCalls(self._services, self._loader, self._recovery),
+            woken=None if self.conversations is None else self.wake,
+        )
+        self._manager.place(dispatcher.queue_of, dispatcher.check_room)
+        return dispatcher
+
+    def worker(self, engine: Engine, queues: Collection[str], concurrency: int) -> QueueWorker:
+        """Make the part that serves queues in this process."""
+        return QueueWorker(
+            engine,
+            self._manager,
+            self._services.registry,
+            self._store,
+            self._clock,
+            self._recovery,
+            owner=self._services.owner,
+            queues=queues,
+            concurrency=concurrency,
+        )
+
+    async def wake(self, session_id: str | None) -> None:
+        """Start a turn if a session has late results, also one that is not in memory; with None, any session."""
+        if session_id is None:
+            await self._recovery.wake_all()
+        elif (session := await self._loader.find_or_load(session_id)) is not None:
+            self._recovery.wake(session)
+
+    def _requeued(self, calls: Collection[QueuedCall]) -> None:
+        if calls and self._services.dispatcher is not None:
+            self._services.dispatcher.submit_again(calls)
+
     def _recovered(self) -> None:
         """Handle requests and late results of a dead process, once its executions are taken over."""
         self.background.run(self._housekeeping.expire_requests())
         if self.conversations is not None:
             self.background.run(self._recovery.wake_all())
+        elif self._services.dispatcher is not None:
+            self._services.dispatcher.wake(None)

@@ -15,6 +15,7 @@ from ..storage.change import Change
 from ..storage.errors import Conflict, StoreError, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import RequestRow
 from ..storage.writer import Writer
+from .dispatcher import Dispatcher
 from .staged_changes import StagedChange, StagedEvents, descendants
 
 
@@ -24,6 +25,7 @@ class StoreLedger:
     __slots__ = (
         "_board",
         "_disown",
+        "_dispatcher",
         "_in_flight",
         "_made_at",
         "_owner",
@@ -43,6 +45,7 @@ class StoreLedger:
         writer: Writer,
         owner: str,
         disown: Callable[[Execution], None],
+        dispatcher: Dispatcher | None = None,
     ) -> None:
         self._session_id = session_id
         self._made_at = made_at
@@ -51,6 +54,7 @@ class StoreLedger:
         self._owner = owner
         self._disown = disown
         """Called for an execution that the store refused: another process owns it."""
+        self._dispatcher = dispatcher
         self._queue: list[StagedEvents | StagedChange] = []
         self._in_flight: list[StagedEvents | StagedChange] = []
         """Changes that the writer has taken."""
@@ -209,6 +213,8 @@ class StoreLedger:
             elif not isinstance(result, Conflict):
                 each.mark_settled(self._owner)
                 self._board.receive(result, [line for _, line in each.events])
+                if self._dispatcher is not None:
+                    self._dispatch(self._dispatcher, each)
             elif len(parts := each.split()) > 1:
                 again += parts  # another process owns one of these call trees: write each alone
                 continue
@@ -222,6 +228,15 @@ class StoreLedger:
         self._queue[:0] = again
         if self._queue:
             self._writer.add(self)
+
+    def _dispatch(self, dispatcher: Dispatcher, written: StagedEvents) -> None:
+        """Submit the executions that were handed over, and have a gateway deliver late results."""
+        for execution in written.executions:
+            if execution.handed_over:
+                execution.mark_sent()
+                dispatcher.submit(execution)
+        if written.late_results:
+            dispatcher.wake(self._session_id)
 
     def _disown_trees(self, executions: Iterable[Execution]) -> None:
         """Disown executions that the store refused, with the calls below them: another process owns them."""

@@ -1,8 +1,8 @@
 """System workers: they answer requests of people to the system, which the model never sees.
 
 A worker is a tool that is registered under the kind of request that it answers. Its executions take the path of every
-call (validation, retries, timeouts, limits, deduplication by the request's id, recovery after a crash); of their
-events, only the answer is written.
+call (validation, retries, timeouts, limits, deduplication by the request's id, recovery after a crash). Of their
+events, the answer is written, and progress as notices that name the request.
 """
 
 import asyncio

@@ -76,12 +76,16 @@ class Change:
     """Executions whose results wait to be consumed from now on. One that waits already keeps its position."""
     consumed: Sequence[str] = ()
     """Executions whose results this change consumes. `Conflict` if a result does not wait."""
+    received: Sequence[str] = ()
+    """Those of the consumed results that their callers waited for, in another process: the executions are not late."""
     cancel: Sequence[str] = ()
     """Executions to cancel, in whatever process they run. Finished executions stay as they are."""
     stop_turns: Sequence[int] = ()
     """The numbers of turns to cancel, in whatever process they run. Finished turns stay as they are."""
     transcript: Sequence[bytes] = ()
     """Entries for the end of the transcript: JSON documents."""
+    said_at: float | None = None
+    """The time of these entries, with which their messages are found by a search; None: they are not found."""
     entries: int | None = None
     """The number of entries that the transcript must have before these; `Conflict` if it has another number."""
     made_at: float | None = None

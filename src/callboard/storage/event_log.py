@@ -27,6 +27,8 @@ class Page(NamedTuple):
     """The number of the oldest kept event of the board."""
     last_seq: int
     """The number of the newest event of the board."""
+    made_at: float = 0.0
+    """When the session was created; 0 if there is none."""
 
 
 class EventLog(Protocol):

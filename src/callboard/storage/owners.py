@@ -26,6 +26,15 @@ class Claim(NamedTuple):
         return self.session_id, self.id
 
 
+class QueuedCall(NamedTuple):
+    """An execution that waits for a worker: enough to send it to one."""
+
+    session_id: str
+    id: str
+    tool: str
+    queue: str
+
+
 class Recovered(NamedTuple):
     """The result of one step of a recovery."""
 
@@ -38,6 +47,8 @@ class Recovered(NamedTuple):
     """Whether the dead process owns more, for another step with `RECOVERING` as its beat."""
     found: bool = False
     """Whether the process had that beat. Otherwise it is alive, or another process was faster."""
+    requeued: tuple[QueuedCall, ...] = ()
+    """Executions of a worker that wait in their queues again, with no owner."""
 
 
 class Stopping(NamedTuple):
@@ -88,7 +99,8 @@ class Owners(Protocol):
         """Give up to `limit` unfinished executions, turns and inputs of a dead process to `heir`.
 
         Nothing is given if the process has another beat than `beat`. Executions that wait for a person, and were not
-        called by another execution, are given to no process: they become ready when their request closes. The dead
+        called by another execution, are given to no process: they become ready when their request closes. Executions
+        with a queue are given to no process either: they wait in their queues again, with their nested calls. The dead
         process is removed with the last of its work.
 
         With None as `owner_id`, give up to `limit` executions to `heir` that no process owns and that are ready: to be

@@ -104,6 +104,10 @@ class ConversationRecords(Protocol):
         """Return the turns of these sessions that have not ended, by session and number."""
         ...
 
+    async def usage(self, session_ids: Collection[str]) -> dict[str, bytes]:
+        """Return the usage of conversations: that of their newest turns. Conversations without one are left out."""
+        ...
+
     async def inputs(self, session_id: str, ids: Collection[str]) -> list[InputRow]:
         """Return those of the given inputs that are stored, delivered or not, by id."""
         ...

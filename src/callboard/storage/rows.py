@@ -98,6 +98,10 @@ class ExecutionRow:
     """Whether a process asked for it to stop. Later writes do not reset this."""
     retry_at: float | None = None
     """The time before which the next attempt must not begin; None if no retry is pending."""
+    queue: str | None = None
+    """The queue whose workers run it; None: it runs in the process where it was called.
+
+    Empty for a nested call that runs on a worker, in the process of its caller: it is recovered with its caller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,11 @@ class TurnRow:
     """The process that runs it."""
     cancelling: bool = False
     """Whether a process asked for it to stop. Later writes do not reset this."""
+    usage: bytes | None = None
+    """The usage of the conversation up to the end of this turn, and while it runs up to its last but one write.
+
+    A JSON object with the fields of `turns.Usage`; None for a turn of a revision before 0013. It is the usage of all
+    turns and not of one, so that the usage of a conversation is read from its newest row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,10 @@ class SessionSummary(NamedTuple):
     """The number of its requests to people that can be answered."""
     running: bool
     """Whether a turn runs, or a call that does not wait for a person."""
+    calls: int = 0
+    """The number of its calls."""
+    usage: bytes | None = None
+    """The usage of its conversation, see `TurnRow.usage`; None if none is stored."""
 
     @property
     def position(self) -> ListPosition:

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from .committer import Committer
+from .document_records import DocumentRecords
 from .event_log import EventLog
+from .memory_records import MemoryRecords
 from .owners import Owners
+from .queues import Queues
 from .records import (
     ApiKeyRecords,
     ConversationRecords,
@@ -31,7 +34,10 @@ class Store(
     RequestRecords,
     IdempotencyRecords,
     ApiKeyRecords,
+    MemoryRecords,
+    DocumentRecords,
     Owners,
+    Queues,
     Protocol,
 ):
     """Everything that a runtime stores. Safe with many processes.

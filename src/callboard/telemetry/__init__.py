@@ -26,10 +26,14 @@ def can_trace() -> bool:
     """Whether OpenTelemetry is installed and the process has set a tracer provider."""
     try:
         from opentelemetry import trace as api
+
+        provider = api.get_tracer_provider()
+        if isinstance(provider, api.ProxyTracerProvider):  # none is set; the SDK takes a while to load
+            return False
         from opentelemetry.sdk.trace import TracerProvider
     except ModuleNotFoundError:
         return False
-    return isinstance(api.get_tracer_provider(), TracerProvider)
+    return isinstance(provider, TracerProvider)
 
 
 def trace(runtime: Runtime, tracer_provider: Any = None, *, content: bool = False) -> "Tracing":

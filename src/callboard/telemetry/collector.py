@@ -55,6 +55,7 @@ class RuntimeCollector(Collector):
         yield from self._executions()
         yield from self._sessions()
         yield from self._store()
+        yield from self._engine()
         lag = self._runtime.loop_lag
         yield HistogramMetricFamily(
             "callboard_event_loop_lag_seconds", "Delay of ready callbacks.", buckets(lag), lag.total
@@ -147,6 +148,36 @@ class RuntimeCollector(Collector):
         yield CounterMetricFamily("callboard_store_commit_failures", failures, writer.failures)
         available = "0 while the store does not respond."
         yield GaugeMetricFamily("callboard_store_available", available, writer.available)
+
+    def _engine(self) -> Iterator[Metric]:
+        engine, dispatcher, worker = self._runtime.engine, self._runtime.dispatcher, self._runtime.worker
+        if engine is None or dispatcher is None or worker is None:
+            return
+        yield GaugeMetricFamily("callboard_engine_connected", "0 while the engine is away.", engine.connected)
+        now = self._runtime.clock.time()
+        waiting = GaugeMetricFamily(
+            "callboard_queue_waiting", "Executions that wait for a worker, at the last sweep.", labels=("queue",)
+        )
+        oldest = GaugeMetricFamily(
+            "callboard_queue_oldest_seconds", "Age of the oldest execution that waits.", labels=("queue",)
+        )
+        unserved = GaugeMetricFamily(
+            "callboard_queue_unserved", "1 if executions wait and no worker serves the queue.", labels=("queue",)
+        )
+        for depth in dispatcher.depths:
+            waiting.add_metric((depth.queue,), depth.waiting)
+            oldest.add_metric((depth.queue,), max(0.0, now - depth.oldest_at))
+            unserved.add_metric((depth.queue,), depth.queue in dispatcher.unserved_queues)
+        yield from (waiting, oldest, unserved)
+        again = "Messages that were sent again because they were missing."
+        yield CounterMetricFamily("callboard_engine_messages_resent", again, dispatcher.submitted_again)
+        yield GaugeMetricFamily(
+            "callboard_worker_slots", "Calls that this process carries out at once.", worker.concurrency
+        )
+        yield GaugeMetricFamily("callboard_worker_running", "Calls from queues that run here.", len(worker.running))
+        yield CounterMetricFamily("callboard_worker_executions", "Calls from queues that ended here.", worker.done)
+        unknown = "Messages that were put back, since this worker does not have the tool."
+        yield CounterMetricFamily("callboard_worker_unknown_tools", unknown, sum(worker.unknown.values()))
 
 
 def session_bytes(session: LiveSession) -> int:

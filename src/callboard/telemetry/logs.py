@@ -51,7 +51,8 @@ class MaskedRecord:
         )
         kind, error = record.exc_info[:2] if record.exc_info else (None, None)
         self.error = None if kind is None else kind.__name__
-        self.trace = "" if error is None else _cut(masker.text("".join(traceback.format_exception(error))), MAX_TRACE)
+        trace = (record.exc_text or "") if error is None else "".join(traceback.format_exception(error))
+        self.trace = _cut(masker.text(trace), MAX_TRACE)
 
 
 class JsonFormatter(logging.Formatter):
@@ -75,6 +76,7 @@ class JsonFormatter(logging.Formatter):
         }
         if seen.error is not None:
             line["error"] = seen.error
+        if seen.trace:
             line["trace"] = seen.trace.splitlines()
         if seen.extra:
             line["extra"] = seen.extra

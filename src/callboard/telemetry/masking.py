@@ -24,6 +24,8 @@ _NAMES = (
     r"(?:api|access|private|signing|encryption|session)[_-]?key|apikey|authorization|cookie"
 )
 _SECRET_NAME = re.compile(_NAMES, re.IGNORECASE)
+_FOLDERS = frozenset({"PWD", "OLDPWD"})
+"""Variables of the shell with the working folder, which paths in tracebacks begin with."""
 _PATTERNS = (
     (re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}-----|\Z)", re.DOTALL), MASK),
     (re.compile(r"((?:cookie|authorization)\\*[\"']?\s*[:=]\s*\\*[\"']?)[^\r\n\"']+", re.IGNORECASE), rf"\1{MASK}"),
@@ -59,7 +61,8 @@ class Masker:
     @classmethod
     def of_environment(cls, *more: str, environment: Mapping[str, str] = os.environ) -> Self:
         """Create a masker of these values and of the environment's variables with secret names."""
-        return cls((*more, *(value for name, value in environment.items() if is_secret_name(name))))
+        names = [name for name in environment if name not in _FOLDERS and is_secret_name(name)]
+        return cls((*more, *(environment[name] for name in names)))
 
     def text(self, text: str) -> str:
         """Return a text with all secrets masked."""

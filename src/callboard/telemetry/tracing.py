@@ -1,8 +1,9 @@
 """Traces: a span for each turn, with child spans for calls and their attempts.
 
 A call outside a turn is a child of the current span, or a root. A background call outlives its turn, so it is the root
-of its own trace, with a link to its caller; so is a turn that a late result starts. No attribute has text of models
-or people, unless `content` is set.
+of its own trace, with a link to its caller; so is a turn that a late result starts. A call that a worker carries out
+has a span in each of the two processes, of which the worker's is the child. No attribute has text of models or people,
+unless `content` is set.
 """
 
 import logging
@@ -14,6 +15,7 @@ from opentelemetry import context as contexts
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, StatusCode, TracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from .. import __version__
 from ..errors import ToolError
@@ -30,6 +32,7 @@ from .turn_watch import TurnEnd, TurnWatch
 log = logging.getLogger("callboard.telemetry")
 
 SCOPE = "callboard"
+_TRACE_CONTEXT = TraceContextTextMapPropagator()
 MAX_CONTENT = 8_192
 """Characters of arguments and of a result in a span with content."""
 
@@ -67,6 +70,7 @@ class Tracing:
     def __init__(self, runtime: Runtime, tracer_provider: TracerProvider | None, *, content: bool) -> None:
         self._tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
         self._masker = Masker.of_environment() if content else None
+        self._has_engine = runtime.engine is not None
         self._calls: dict[Execution, _Call] = {}
         self._turns: dict[str, tuple[Span, Context]] = {}
         self._detach = runtime.manager.observe(self)
@@ -117,11 +121,16 @@ class Tracing:
         name = f"{names.EXECUTE_TOOL} {execution.name}" if known else names.EXECUTE_TOOL
         span = self._tracer.start_span(name, context, attributes=attributes, links=links)
         call = self._calls[execution] = _Call(span)
+        if self._has_engine and execution.trace is None:  # it goes with the call to a worker
+            carrier: dict[str, str] = {}
+            _TRACE_CONTEXT.inject(carrier, trace.set_span_in_context(span))
+            if "traceparent" in carrier:
+                execution.set_trace(carrier["traceparent"])
         return call
 
     @_harmless
     def attempting(self, execution: Execution) -> None:
-        call = self._calls.get(execution) or self._begin(execution, Context())
+        call = self._calls.get(execution) or self._begin(execution, _context_of(execution))
         attributes = {names.ATTEMPT: execution.attempt, names.TOOL: execution.name, names.EXECUTION: execution.id}
         call.attempt = self._tracer.start_span(
             f"attempt {execution.name}", trace.set_span_in_context(call.span), attributes=attributes
@@ -188,6 +197,13 @@ def _end(span: Span, error: ToolError | None, *, is_fault: bool = True) -> None:
         if is_fault:
             span.set_status(StatusCode.ERROR)
     span.end()
+
+
+def _context_of(execution: Execution) -> Context:
+    """Return the context of a call of another process: a child of its span there, if that is known."""
+    if execution.trace is None:
+        return Context()
+    return _TRACE_CONTEXT.extract({"traceparent": execution.trace}, Context())
 
 
 def _links_to_here() -> tuple[Link, ...]:

@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from pydantic_core import to_json
+
 from ..events.event import encode_event
 from ..storage.change import Change, ExecutionWrite, RequestWrite, TurnWrite
+from ..storage.document_records import CollectionLimits, DocumentRow, DocumentWrite
+from ..storage.memory_records import MemoryQuery
 from ..storage.owners import Claim
 from ..storage.rows import (
     ExecutionRow,
@@ -15,6 +19,8 @@ from ..storage.rows import (
     SessionRow,
     TurnRow,
 )
+from ..storage.words import terms_of
+from ..user_memory import Note
 
 NOW = 1_800_000_000.0
 
@@ -124,6 +130,40 @@ def key_row(key_id: str = "k", **fields: Any) -> KeyRow:
 def idempotency_row(key: str = "k", fingerprint: str = "f", **fields: Any) -> IdempotencyRow:
     filled: dict[str, Any] = {"at": NOW}
     return IdempotencyRow(key=key, fingerprint=fingerprint, **filled | fields)
+
+
+def note(key: str = "k", text: str = "text", **fields: Any) -> Note:
+    filled: dict[str, Any] = {"created_at": NOW, "updated_at": NOW}
+    return Note(key=key, text=text, **filled | fields)
+
+
+ROOMY = CollectionLimits(1_000, 1_000_000)
+"""Limits of a collection that a test does not reach."""
+
+
+def document_write(key: str = "k", value: bytes = b"1", expected: int | None = None, **fields: Any) -> DocumentWrite:
+    filled: dict[str, Any] = {"at": NOW, "writer": "x"}
+    return DocumentWrite(key=key, value=value, expected=expected, **filled | fields)
+
+
+def document_row(key: str = "k", value: bytes = b"1", version: int = 1, **fields: Any) -> DocumentRow:
+    filled: dict[str, Any] = {"updated_at": NOW, "writer": "x"}
+    return DocumentRow(key=key, value=value, version=version, **filled | fields)
+
+
+def memory_query(text: str, user_id: str = "ann", **fields: Any) -> MemoryQuery:
+    """Return a search for the words of a text."""
+    return MemoryQuery(user_id=user_id, terms=terms_of(text), **fields)
+
+
+def say(*texts: str, session_id: str = "s", role: str = "user", at: float = NOW) -> Change:
+    """Return a change that adds messages of a person, or of the model, to a transcript."""
+    if role == "user":
+        lines = [b'{"kind":"input","text":%b}' % to_json(text) for text in texts]
+    else:
+        parts = [to_json([{"parts": [{"content": text, "part_kind": "text"}], "kind": "response"}]) for text in texts]
+        lines = [b'{"kind":"said","message":%b}' % part for part in parts]
+    return Change(session_id, transcript=lines, said_at=at)
 
 
 def event(number: int = 0, kind: str = "system_notice", at: float = NOW) -> bytes:

@@ -10,6 +10,16 @@ from typing import Any, NamedTuple, Protocol
 from pydantic_core import core_schema
 
 from ..errors import ToolError
+from ..user_documents import UserDocuments
+from ..user_memory import UserMemory
+
+MAX_KEY = 100
+"""The number of characters of the key of a nested call."""
+
+
+def is_valid_key(key: str) -> bool:
+    """Return whether text can be the key of a nested call."""
+    return 0 < len(key) <= MAX_KEY and key.isprintable()
 
 
 class Reporter(Protocol):
@@ -17,13 +27,28 @@ class Reporter(Protocol):
 
     async def progress(self, stage: str, fraction: float | None, message: str | None) -> None: ...
     async def partial(self, value: Any) -> None: ...
-    async def call(self, name: str, arguments: Any) -> Any:
-        """Run another tool within this call. It inherits the deadline and is cancelled with this call."""
+    async def call(self, tool: str | Any, arguments: Any, key: str | None) -> Any:
+        """Run another tool within this call. It inherits the deadline and is cancelled with this call.
+
+        With a key, the call is made once, however often this call is attempted.
+        """
+        ...
+
+    async def is_running(self, execution_id: str) -> bool:
+        """Return whether another call of the session has not ended."""
         ...
 
     def cancelled(self) -> bool: ...
     def remaining(self) -> float | None:
         """Return the seconds until the deadline, or None if there is none."""
+        ...
+
+    def memory(self) -> UserMemory:
+        """Return the memory of the user that the call is made for."""
+        ...
+
+    def documents(self) -> UserDocuments:
+        """Return the documents of the user that the call is made for."""
         ...
 
 
@@ -34,14 +59,23 @@ class _NullReporter:
 
     async def progress(self, stage: str, fraction: float | None, message: str | None) -> None: ...
     async def partial(self, value: Any) -> None: ...
-    async def call(self, name: str, arguments: Any) -> Any:
+    async def call(self, tool: str | Any, arguments: Any, key: str | None) -> Any:
         raise ToolError("Tools can call other tools only within a session.", category="configuration")
+
+    async def is_running(self, execution_id: str) -> bool:
+        return False
 
     def cancelled(self) -> bool:
         return False
 
     def remaining(self) -> float | None:
         return None
+
+    def memory(self) -> UserMemory:
+        raise ToolError("Notes and memory belong to a user: call the tool within a session.", category="configuration")
+
+    def documents(self) -> UserDocuments:
+        raise ToolError("Documents belong to a user: call the tool within a session.", category="configuration")
 
 
 NULL_REPORTER: Reporter = _NullReporter()
@@ -93,12 +127,19 @@ class ToolContext:
         reporter: Reporter = NULL_REPORTER,
     ) -> None:
         self.tool = tool
+        """Name of the tool."""
         self.session_id = session_id
+        """Id of the session; None outside of one."""
         self.user_id = user_id
+        """Id of the user; None outside of a session."""
         self.call_id = call_id
+        """The caller's id of the call."""
         self.execution_id = execution_id
+        """Id of the execution."""
         self.attempt = attempt
+        """Number of the attempt; the first is 1."""
         self.idempotency_key = idempotency_key
+        """A key that all attempts of the call share. Pass it to services that support one."""
         self.client = client
         """Data from the client of the session's newest run, or None."""
         self._reporter = reporter
@@ -113,9 +154,23 @@ class ToolContext:
         """Publish a partial result to people before the result is complete."""
         await self._reporter.partial(value)
 
-    async def call(self, name: str, arguments: Any = None) -> Any:
-        """Run another tool of the session and return its value. Raises the `ToolError` of that tool."""
-        return await self._reporter.call(name, arguments or {})
+    async def call(self, tool: str | Any, arguments: Any = None, *, key: str | None = None) -> Any:
+        """Run another tool and return its value. Raises the `ToolError` of that tool.
+
+        `tool` is the name of a tool of the session, or a `Tool` that only this call has, such as a question to a person
+        with an answer type made for it.
+
+        With a `key`, the call is made once, however often this handler runs: a later attempt with the same key, in
+        this process or after a crash, waits for the same call, or gets its recorded value or error. The value returns
+        once it is stored. With other arguments, the key is refused.
+        """
+        if key is not None and not is_valid_key(key):
+            raise ValueError(f"a key has 1 to {MAX_KEY} printable characters, not {key!r}")
+        return await self._reporter.call(tool, arguments or {}, key)
+
+    async def is_running(self, execution_id: str) -> bool:
+        """Return whether another call of the session, in any process, has not ended. False for an unknown one."""
+        return await self._reporter.is_running(execution_id)
 
     @property
     def cancelled(self) -> bool:
@@ -126,6 +181,16 @@ class ToolContext:
     def remaining(self) -> float | None:
         """Seconds until the deadline, or None if there is none."""
         return self._reporter.remaining()
+
+    @property
+    def memory(self) -> UserMemory:
+        """The notes and past conversations of the user. Raises `ToolError` outside of a session."""
+        return self._reporter.memory()
+
+    @property
+    def documents(self) -> UserDocuments:
+        """JSON values that tools keep for the user. Raises `ToolError` outside of a session."""
+        return self._reporter.documents()
 
     def __repr__(self) -> str:
         return f"ToolContext(tool={self.tool!r}, call_id={self.call_id!r}, attempt={self.attempt})"

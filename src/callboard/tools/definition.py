@@ -9,20 +9,25 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Generic, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Self
 
+from pydantic_core import to_json
 from typing_extensions import ParamSpec, TypeVar
 
 from ..errors import RegistrationError
 from ..schemas.clean import clean
 from ..schemas.dialects import dialect
 from ..schemas.secrets import has_secrets
-from ..types import JSON, JSONSchema, Logout, Mode, RequestPurpose, Wake
+from ..types import JSON, JSONSchema, Logout, Mode, Placement, RequestPurpose, Wake
 from .arguments import Arguments
 from .gates import Gate, check_gate
 from .handler import Handler
 from .policies import BreakerPolicy, RetryPolicy
-from .result import Result, as_text
+from .spelling import known_names
+
+if TYPE_CHECKING:
+    from ..content import Block
+    from .result import Result  # with Pydantic's models, which a tool made by `@tool` loads
 
 RESERVED_NAMESPACE = "callboard"
 """The namespace of the built-in `task_*` tools, which every session sees."""
@@ -33,6 +38,8 @@ R = TypeVar("R", default=Any)
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", re.ASCII)
 """Tool names that every provider accepts."""
+QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+"""Names of queues, which are a part of an engine's subjects."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
@@ -40,24 +47,47 @@ class Tool(Generic[P, R]):
     """A typed tool: name, description, input, output, policies and handler."""
 
     name: str
+    """The name for models."""
     description: str
+    """What the tool does, for models."""
     arguments: Arguments = field(repr=False)
-    result: Result = field(repr=False)
+    """The input: its schema and its validation."""
+    result: "Result" = field(repr=False)
+    """The output: its schema and its encoding."""
     handler: Handler | None = field(repr=False)
     """The code to run; None for a human tool, whose result is a person's answer."""
     namespace: str = "default"
+    """The namespace; a session sees the tools of the namespaces that it was opened with."""
     mode: Mode = Mode.INLINE
+    """How a call behaves: inline, background or human."""
     answer: Any = field(default=None, repr=False)
     """The type of a person's answer, for a human tool without a handler."""
     topic: str = ""
     """A title for people; derived from the name by default."""
     group: str | None = None
+    """A label to select tools by."""
     tags: tuple[str, ...] = ()
+    """Labels to select tools by."""
     channels: frozenset[str] | None = None
     """The channels on which the tool may be used (`text`, `voice`, …); None means all."""
     gate: Gate | None = None
+    """The feature flag, environment variable or function that decides whether the tool is visible; None: it is."""
     idempotent: bool = False
     """Whether a second run with the same arguments does no harm."""
+    as_prompt: bool = False
+    """Whether MCP clients offer it to their users as a prompt, instead of to the model: its result is the messages."""
+    resource: str | None = None
+    """The URI, or URI template of its arguments, under which MCP clients read its result as a resource."""
+    mime_type: str | None = None
+    """The media type of the resource."""
+    icons: tuple[str, ...] = ()
+    """The addresses of its icons for MCP clients: `https:` or `data:` URIs of images."""
+    read_only: bool | None = None
+    """Whether it changes nothing, as a hint for clients; None: not stated."""
+    destructive: bool | None = None
+    """Whether it may delete or overwrite something, as a hint for clients; None: not stated."""
+    open_world: bool | None = None
+    """Whether it reaches things outside of the system, such as the web, as a hint for clients; None: not stated."""
     timeout: float | None = None
     """Seconds that one attempt may take."""
     total_timeout: float | None = None
@@ -65,19 +95,30 @@ class Tool(Generic[P, R]):
     inline_budget: float = 10.0
     """Seconds after which an inline call is promoted to a late result."""
     retry: RetryPolicy | None = None
+    """The retry policy; None: that of the runtime."""
     breaker: BreakerPolicy | None = None
+    """The policy of its circuit breakers; None: that of the runtime."""
     concurrency: int | None = None
     """Calls of this tool that may run at once; None means no limit per tool."""
+    placement: Placement | None = None
+    """Where calls run if there is an engine; None: on a worker in background mode or with a queue, else where they are
+    made."""
+    queue: str | None = None
+    """The queue of workers for its calls; None: `default`."""
     estimated_duration: float | None = None
+    """Seconds that a call usually takes, for people."""
     usage: str | None = None
     """A rule for the model on when to use the tool, appended to the description."""
     examples: tuple[Mapping[str, JSON], ...] = ()
+    """Examples of arguments, for the manifest."""
     result_limit: int | None = None
     """Characters of a result that the model sees; the rest is cut."""
     renderers: Mapping[str, Callable[[Any], str]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     """Functions by channel that render a result as text, for speech or a small screen; JSON by default."""
     logout: Logout = Logout.FINISH_FIRST
+    """What a logout does to a running call."""
     wake: Wake = Wake.WAKE
+    """What a late result does in an idle session."""
     asks: str = "human_request"
     """The kind of the event that asks a person: `human_request`, or `wallet_tx_request` for a wallet."""
     front_end: bool = False
@@ -90,7 +131,8 @@ class Tool(Generic[P, R]):
     """A context manager entered before the first call and left after the last, for tools that hold a connection."""
     direct: Callable[..., Coroutine[Any, Any, Any]] | None = field(init=False, repr=False)
     """The function, if a call only awaits it: no person, time limit, lifetime, context or thread. None otherwise."""
-    _cache: dict[str, JSONSchema | None] = field(default_factory=dict[str, "JSONSchema | None"], repr=False, init=False)
+    _cache: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, init=False)
+    """Schemas, and the function that finds the content of a result."""
     label: str = field(init=False, repr=False)
     """JSON members that identify the tool in events: its name, and its mode unless that is `inline`."""
     secret: bool | None = field(default=None, repr=False, init=False)
@@ -105,12 +147,11 @@ class Tool(Generic[P, R]):
         if not self.description.strip():
             raise RegistrationError(f"The tool {self.name} has no description. Add a docstring or description=.")
         check_gate(self.gate)
-        try:
-            object.__setattr__(self, "mode", Mode(self.mode))
-            object.__setattr__(self, "logout", Logout(self.logout))
-            object.__setattr__(self, "wake", Wake(self.wake))
-        except ValueError as error:
-            raise RegistrationError(f"{error}. Values: {', '.join([*Mode, *Logout, *Wake])}.") from None
+        for option, kind in (("mode", Mode), ("logout", Logout), ("wake", Wake)):
+            object.__setattr__(self, option, self._member(option, kind))
+        if self.placement is not None:
+            object.__setattr__(self, "placement", self._member("placement", Placement))
+        self._check_queue()
         bare = self.mode is not Mode.HUMAN and self.timeout is None and self.total_timeout is None
         direct = self.handler.direct if bare and self.handler is not None and self.lifetime is None else None
         object.__setattr__(self, "direct", direct)
@@ -118,6 +159,28 @@ class Tool(Generic[P, R]):
         object.__setattr__(self, "label", f'"tool":"{self.name}"{mode}')
         if not self.topic:
             object.__setattr__(self, "topic", self.name.replace("_", " ").replace("-", " ").strip().capitalize())
+
+    def _check_queue(self) -> None:
+        if self.queue is None:
+            return
+        if not QUEUE_NAME.fullmatch(self.queue):
+            raise RegistrationError(
+                f"The tool {self.name} has queue={self.queue!r}. A queue has up to 64 lowercase letters, digits, '_' "
+                "and '-'."
+            )
+        if self.placement is not None and self.placement is not Placement.WORKER:
+            raise RegistrationError(
+                f"The tool {self.name} has a queue and placement={self.placement.value!r}. Only workers have queues: "
+                "remove one of the two."
+            )
+
+    def _member(self, option: str, kind: type[Mode | Logout | Wake | Placement]) -> Mode | Logout | Wake | Placement:
+        value = getattr(self, option)
+        try:
+            return kind(value)
+        except ValueError:
+            hint = known_names(str(value), kind)
+            raise RegistrationError(f"The tool {self.name} has {option}={value!r}. {hint}") from None
 
     @property
     def request_purpose(self) -> RequestPurpose:
@@ -140,6 +203,7 @@ class Tool(Generic[P, R]):
 
     @property
     def title(self) -> str:
+        """The title for people."""
         return self.topic
 
     @property
@@ -152,7 +216,7 @@ class Tool(Generic[P, R]):
         """The cleaned schema of the arguments. It is shared: do not modify it."""
         if "input" not in self._cache:
             self._cache["input"] = _object(clean(self.arguments.schema()), self.arguments.closed)
-        return cast(JSONSchema, self._cache["input"])
+        return self._cache["input"]
 
     @property
     def has_secrets(self) -> bool:
@@ -180,9 +244,34 @@ class Tool(Generic[P, R]):
         return copy.deepcopy(self.shared_schema(name))
 
     def render(self, value: JSON, channel: str | None = None) -> str:
-        """Render a result as text for a channel. Without a renderer, a string stays as it is and others become JSON."""
+        """Render a result as text for a channel.
+
+        Without a renderer, a string stays as it is, content is described, and others become JSON.
+        """
         renderer = self.renderers.get(channel) if channel is not None else None
-        return renderer(value) if renderer is not None else as_text(value)
+        if renderer is not None:
+            return renderer(value)
+        blocks = self.content(value)
+        if blocks is None:
+            return as_text(value)
+        from ..content import describe
+
+        return describe(blocks)
+
+    def content(self, value: JSON) -> "list[Block] | None":
+        """Return the blocks of a result that is content, or None for any other result. See `callboard.content`."""
+        blocks_of: Callable[[JSON], list[Block] | None] | None = self._cache.get("blocks_of")
+        if blocks_of is None:
+            blocks_of = self._cache["blocks_of"] = self._blocks_of()
+        return blocks_of(value)
+
+    def _blocks_of(self) -> "Callable[[JSON], list[Block] | None]":
+        """Return the function that finds the blocks of a result."""
+        from ..content import declared_blocks, is_content, undeclared_blocks  # with models, which take long to load
+
+        if is_content(self.output_model):
+            return declared_blocks
+        return _no_blocks if self.output_schema else undeclared_blocks
 
     def serves(self, channel: str | None) -> bool:
         """Whether the tool may be used on a channel."""
@@ -197,6 +286,14 @@ class Tool(Generic[P, R]):
         if self.handler is None:
             raise TypeError(f"{self.name} cannot be called: a person gives its result")
         return self.handler.function(*args, **kwargs)
+
+
+def _no_blocks(_: JSON) -> None: ...
+
+
+def as_text(value: JSON) -> str:
+    """Render a result as text: a string as it is, anything else as JSON."""
+    return value if isinstance(value, str) else to_json(value).decode()
 
 
 def _object(schema: JSONSchema, closed: bool) -> JSONSchema:

@@ -8,7 +8,7 @@ from ..errors import RegistrationError
 from ..schemas.clean import clean
 from ..types import JSONSchema
 from .definition import Tool
-from .function import Policy, policy
+from .function import Policy, check_options, policy
 from .handler import Handler, HandlerKind
 from .result import Result
 from .schema_arguments import SchemaArguments, validator
@@ -29,6 +29,7 @@ def dynamic_tool(
 
     Raises `RegistrationError` for an invalid schema, and `SchemaError` for one with external references.
     """
+    check_options("dynamic_tool", options, Policy.__optional_keys__)
     context, parameter = dynamic_parameters(handler)
     return Tool(
         name=name,

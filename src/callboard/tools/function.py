@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
 from ..errors import RegistrationError
-from ..types import JSON, Logout, Mode, Wake
+from ..types import JSON, Logout, Mode, Placement, Wake
 from .definition import Tool
 from .docstrings import parse_docstring
 from .gates import Gate
 from .handler import HandlerKind
 from .policies import BreakerPolicy, RetryPolicy
-from .signature import Signature
+from .spelling import known_names
 
 P = ParamSpec("P")
 C = TypeVar("C")
@@ -31,12 +31,21 @@ class Policy(TypedDict, total=False):
     channels: Iterable[str] | None
     gate: Gate | None
     idempotent: bool
+    as_prompt: bool
+    resource: str | None
+    mime_type: str | None
+    icons: Iterable[str]
+    read_only: bool | None
+    destructive: bool | None
+    open_world: bool | None
     timeout: float | None
     total_timeout: float | None
     inline_budget: float
     retry: RetryPolicy | None
     breaker: BreakerPolicy | None
     concurrency: int | None
+    placement: Placement | str | None
+    queue: str | None
     estimated_duration: float | None
     usage: str | None
     examples: Iterable[Mapping[str, JSON]]
@@ -55,18 +64,34 @@ class Options(Policy, total=False):
     description: str | None
     answer: Any
     lax: bool
+    """Whether to correct mistakes that models commonly make in arguments."""
     flatten: bool
+    """Whether the fields of a model that is the only parameter are the arguments."""
+
+
+def check_options(maker: str, options: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Raise `RegistrationError` for an option that does not exist."""
+    for name in options:
+        if name not in known:
+            raise RegistrationError(f"{maker} has no option {name!r}. {known_names(name, sorted(known))}")
+
+
+_QUESTIONS = ("human_request", "wallet_tx_request")
+"""The event kinds that ask a person."""
 
 
 def policy(options: Policy) -> dict[str, Any]:
     """Convert options to fields of a `Tool`. Raises `RegistrationError` for an invalid value."""
     made: dict[str, Any] = dict(options)
-    if (asks := options.get("asks", "human_request")) not in ("human_request", "wallet_tx_request"):
-        raise RegistrationError(f"asks is {asks!r}; it must be 'human_request' or 'wallet_tx_request'.")
-    for name in ("tags", "channels"):
+    if (asks := options.get("asks", "human_request")) not in _QUESTIONS:
+        raise RegistrationError(f"asks is {asks!r}. {known_names(asks, _QUESTIONS)}")
+    for name in ("tags", "channels", "icons"):
         if isinstance(made.get(name), str):
             raise RegistrationError(f"{name} is the string {made[name]!r}; it must be a list of strings.")
     made["tags"] = tuple(options.get("tags", ()))
+    made["icons"] = tuple(options.get("icons", ()))
+    if wrong := [icon for icon in made["icons"] if not icon.startswith(("https://", "data:image/"))]:
+        raise RegistrationError(f"The icon {wrong[0][:80]!r} must be a URI that begins with https:// or data:image/.")
     made["examples"] = tuple(options.get("examples", ()))
     made["topic"] = options.get("topic") or ""
     channels = options.get("channels")
@@ -123,6 +148,7 @@ def tool(function: Any = None, /, **options: Unpack[Options]) -> Any:
     Parameters become the input, the return annotation the output, the docstring the description. A parameter annotated
     `ToolContext` receives the context. Raises `RegistrationError` for a function that cannot become a tool.
     """
+    check_options("@tool", options, Options.__optional_keys__)
     frame = inspect.currentframe()
     caller = frame.f_back if frame is not None else None
     scope = caller.f_locals if caller is not None else {}  # a postponed annotation may use names of this scope
@@ -150,6 +176,8 @@ class _Decorator:
 
 
 def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: str | None) -> Tool:
+    from .signature import Signature  # with Pydantic's models, which only a process that makes a tool needs
+
     if not callable(function):
         raise RegistrationError(f"@tool decorates a function or a class, not {type(function).__name__}.")
     given = dict(options)

@@ -1,10 +1,13 @@
-"""The context managers of tools that hold resources: entered before the first call, left when the registry closes.
+"""The context managers of toolsets and of tools that hold resources, left when the registry closes.
+
+Those of toolsets are entered at once when the registry is entered, those of tools before the first call.
 
 Each one is entered and left by its own task, because a task group or cancel scope must be left by the task that entered
 it, and calls come from any task.
 """
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self
 
@@ -16,12 +19,13 @@ from .definition import Tool
 
 
 class LifetimeManager:
-    """Owns the entered context managers of tools. You can enter it again after leaving it."""
+    """Owns the entered context managers. You can enter it again after leaving it."""
 
     def __init__(self) -> None:
         self._group: TaskGroup | None = None
         self._stop: anyio.Event | None = None
         self._ready: dict[int, asyncio.Future[None]] = {}
+        self._entering: set[anyio.CancelScope] = set()
 
     async def __aenter__(self) -> Self:
         if self._group is not None:
@@ -34,6 +38,8 @@ class LifetimeManager:
         assert self._group is not None
         assert self._stop is not None
         self._stop.set()
+        for scope in self._entering:
+            scope.cancel()
         group, self._group = self._group, None
         self._ready.clear()
         await group.__aexit__(None, None, None)  # without the error, which would be wrapped in an exception group
@@ -50,8 +56,7 @@ class LifetimeManager:
             )
         ready = self._ready.get(id(tool.lifetime))
         if ready is None:
-            ready = self._ready[id(tool.lifetime)] = asyncio.get_running_loop().create_future()
-            self._group.start_soon(self._live, tool.lifetime, ready)
+            ready = self._ready[id(tool.lifetime)] = self._start(self._group, tool.lifetime)
         try:
             await asyncio.shield(ready)
         except Exception as error:
@@ -62,9 +67,31 @@ class LifetimeManager:
                 report=f"{tool.name}: {error!r}",
             ) from error
 
-    async def _live(self, lifetime: AbstractAsyncContextManager[Any], ready: asyncio.Future[None]) -> None:
+    async def enter_all(self, lifetimes: Iterable[AbstractAsyncContextManager[Any]]) -> None:
+        """Enter all at the same time. Raises the first error, without waiting for the others.
+
+        Cancelling the task that leaves the manager interrupts their clean-up.
+        """
+        assert self._group is not None
+        ready = [self._start(self._group, each, interruptible=True) for each in lifetimes]
+        if ready:
+            done, _ = await asyncio.wait(ready, return_when=asyncio.FIRST_EXCEPTION)
+            for each in done:
+                each.result()
+
+    def _start(
+        self, group: TaskGroup, lifetime: AbstractAsyncContextManager[Any], *, interruptible: bool = False
+    ) -> asyncio.Future[None]:
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        group.start_soon(self._live, lifetime, ready, interruptible)
+        return ready
+
+    async def _live(
+        self, lifetime: AbstractAsyncContextManager[Any], ready: asyncio.Future[None], interruptible: bool
+    ) -> None:
         assert self._stop is not None
         with anyio.CancelScope() as scope:  # outermost, because the lifetime may keep scopes open until it is left
+            self._entering.add(scope)
             try:
                 await lifetime.__aenter__()
             except Exception as error:
@@ -73,7 +100,10 @@ class LifetimeManager:
             except BaseException:
                 ready.cancel()
                 raise
+            finally:
+                self._entering.discard(scope)
             scope.shield = True  # cancellation and failures of other tools do not interrupt the clean-up
             ready.set_result(None)
             await self._stop.wait()
+            scope.shield = not interruptible
             await lifetime.__aexit__(None, None, None)

@@ -33,6 +33,8 @@ def entry(tool: Tool, flags: Mapping[str, bool], dialects: Iterable[str] = ()) -
         "gate": None if tool.gate is None else {"name": gate_label(tool.gate), "open": is_open(tool.gate, flags)},
         "idempotent": tool.idempotent,
         "timeout": tool.timeout,
+        "placement": None if tool.placement is None else tool.placement.value,
+        "queue": tool.queue,
         "breaker": None if tool.breaker is None else {"scope": str(tool.breaker.scope)},
         "estimated_duration": tool.estimated_duration,
         "examples": [dict(example) for example in tool.examples],

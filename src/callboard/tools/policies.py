@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import CallboardError, ErrorCategory
+from .spelling import known_names
 
 
 class BackoffStrategy(StrEnum):
@@ -27,6 +28,17 @@ class PolicyError(CallboardError, ValueError):
     code = "policy"
 
 
+E = TypeVar("E", bound=StrEnum)
+
+
+def _member(what: str, value: str, kind: type[E]) -> E:
+    """Return the member of an enumeration. Raises `PolicyError` with the known ones."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise PolicyError(f"{value!r} is not {what}. {known_names(str(value), kind)}") from None
+
+
 DEFAULT_RETRY_ON = frozenset({ErrorCategory.TRANSIENT, ErrorCategory.TIMEOUT, ErrorCategory.RATE_LIMITED})
 
 
@@ -35,18 +47,22 @@ class RetryPolicy:
     """The number of attempts, and the delays between them."""
 
     max_attempts: int = 3
+    """The number of attempts, the first included."""
     base_delay: float = 1.0
+    """Seconds before the second attempt."""
     max_delay: float = 30.0
+    """The longest delay in seconds. An error with a longer `retry_after` is not retried."""
     multiplier: float = 2.0
+    """The factor by which an exponential delay grows with each attempt."""
     strategy: BackoffStrategy | str = BackoffStrategy.EXPONENTIAL_JITTER
+    """How delays grow."""
     retry_on: Collection[ErrorCategory | str] = DEFAULT_RETRY_ON
+    """The categories of errors after which a safe call is attempted again."""
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "strategy", BackoffStrategy(self.strategy))
-            object.__setattr__(self, "retry_on", frozenset(ErrorCategory(category) for category in self.retry_on))
-        except ValueError as error:
-            raise PolicyError(f"{error}. Strategies: {', '.join(BackoffStrategy)}") from None
+        object.__setattr__(self, "strategy", _member("a strategy", self.strategy, BackoffStrategy))
+        categories = (_member("a category in retry_on", category, ErrorCategory) for category in self.retry_on)
+        object.__setattr__(self, "retry_on", frozenset(categories))
         if self.max_attempts < 1:
             raise PolicyError(f"max_attempts is {self.max_attempts}; it must be at least 1, for the first attempt")
         if self.base_delay < 0 or self.max_delay < 0 or self.multiplier < 1:
@@ -76,8 +92,11 @@ class BreakerPolicy:
     """When calls of a failing tool are refused, and for how long."""
 
     failure_threshold: int = 5
+    """The number of failures in a row after which calls are refused."""
     recovery_time: float = 60.0
+    """Seconds for which calls are refused, before a few are let through."""
     success_threshold: int = 2
+    """The number of successes in a row after which all calls are let through again."""
     hide_when_open: bool = False
     """Whether the tool is hidden while its breaker is open. Not available for breakers by target."""
     scope: BreakerScope | str = BreakerScope.TOOL
@@ -86,10 +105,7 @@ class BreakerPolicy:
     """Function from the validated input to the target of a call. If it returns None, the call counts for its user."""
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "scope", BreakerScope(self.scope))
-        except ValueError as error:
-            raise PolicyError(f"{error}. Scopes: {', '.join(BreakerScope)}") from None
+        object.__setattr__(self, "scope", _member("a scope", self.scope, BreakerScope))
         if (self.scope in _BY_TARGET) != (self.target is not None):
             raise PolicyError(f"target= and a scope by target ({', '.join(_BY_TARGET)}) must be used together")
         if self.scope in _BY_TARGET and self.hide_when_open:

@@ -18,18 +18,16 @@ from anyio import CapacityLimiter
 from pydantic_core import from_json
 
 from ..categories import DEFAULT_ERRORS, ErrorTable
-from ..errors import CATEGORIES, RegistrationError, ToolError
+from ..errors import CATEGORIES, RegistrationError, SchemaError, ToolError
 from ..settings import Settings
 from ..shortening import shorten
 from .context import ToolContext
 from .definition import RESERVED_NAMESPACE, Tool
-from .descriptions import undescribed, undescribed_in_schema
 from .document import Size, encode, encode_text, too_large
 from .function import StatefulTool
 from .function import tool as make_tool
 from .lifetime_manager import LifetimeManager
 from .manifest import manifest
-from .schema_arguments import SchemaArguments
 from .snapshot import Snapshot
 from .stats import Statistics, ToolStats
 from .subscription import Change, ChangeKind, Subscription
@@ -56,7 +54,9 @@ class Registry:
         errors: ErrorTable = DEFAULT_ERRORS,
     ) -> None:
         self.settings = settings or Settings.from_environment()
+        """Limits and flags."""
         self.errors = errors
+        """The table that translates exceptions of other libraries."""
         self.argument_size = Size(self.settings.max_argument_bytes, self.settings.max_argument_values)
         """Size limits for the arguments of a call."""
         self._unchecked_bytes = self.argument_size.unchecked_bytes
@@ -69,6 +69,7 @@ class Registry:
         self._subscribers: list[Subscription] = []
         self._lifetimes = LifetimeManager()
         self._toolsets: list[tuple[Toolset, Callable[[], None]]] = []
+        self._is_entering = False
         """Included toolsets, each with the function that brings the registry up to date with it."""
         self._entered = AsyncExitStack()
         self._threads: CapacityLimiter | None = None
@@ -114,18 +115,29 @@ class Registry:
         names: set[str] = set()
 
         def sync() -> None:
+            """Register the present tools. Raises the first error, after the other tools are registered."""
             tools = {tool.name: tool for tool in toolset.tools()}
             for name in names - tools.keys():
+                names.discard(name)
                 if name in self:
                     self.unregister(name)
+            errors: list[RegistrationError | SchemaError] = []
             for name, tool in tools.items():
-                if self.get(name) is not tool:
-                    self.register(tool, replace=name in names, strict=strict)
-            names.clear()
-            names.update(tools)
+                try:
+                    if self.get(name) is not tool:
+                        self.register(tool, replace=name in names, strict=strict)
+                    names.add(name)
+                except (RegistrationError, SchemaError) as error:
+                    errors.append(error)
+            if errors:
+                raise errors[0]
+
+        def changed() -> None:
+            if not self._is_entering:  # else it follows when all toolsets are entered, in their order
+                sync()
 
         sync()
-        toolset.on_change(sync)
+        toolset.on_change(changed)
         self._toolsets.append((toolset, sync))
 
     def unregister(self, name: str) -> Tool:
@@ -153,6 +165,7 @@ class Registry:
         return self._tools.get(name)
 
     def has(self, name: str) -> bool:
+        """Return whether there is a tool of this name."""
         return name in self._tools
 
     def names(self) -> tuple[str, ...]:
@@ -164,15 +177,19 @@ class Registry:
         return tuple(self._tools.values())
 
     def by_namespace(self, namespace: str) -> tuple[Tool, ...]:
+        """List the tools of a namespace."""
         return tuple(tool for tool in self if tool.namespace == namespace)
 
     def by_group(self, group: str) -> tuple[Tool, ...]:
+        """List the tools of a group."""
         return tuple(tool for tool in self if tool.group == group)
 
     def by_tag(self, tag: str) -> tuple[Tool, ...]:
+        """List the tools with a tag."""
         return tuple(tool for tool in self if tag in tool.tags)
 
     def by_channel(self, channel: str) -> tuple[Tool, ...]:
+        """List the tools that may be used on a channel."""
         return tuple(tool for tool in self if tool.serves(channel))
 
     def __getitem__(self, name: str) -> Tool:
@@ -291,9 +308,16 @@ class Registry:
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._lifetimes)
+            self._is_entering = True
+            try:
+                await self._lifetimes.enter_all(toolset for toolset, _ in self._toolsets)
+            finally:
+                self._is_entering = False
             for toolset, sync in self._toolsets:
-                await stack.enter_async_context(toolset)
-                sync()
+                try:
+                    sync()
+                except (RegistrationError, SchemaError) as error:  # of a server's tools, which are known only now
+                    log.error("a tool of %r cannot be registered: %s", toolset, error)
             self._entered = stack.pop_all()
         return self
 
@@ -303,11 +327,7 @@ class Registry:
         return await self._entered.__aexit__(kind, error, trace)
 
     def _check(self, tool: Tool, strict: bool) -> None:
-        if isinstance(tool.arguments, SchemaArguments):
-            missing = tuple(undescribed_in_schema(tool.input_schema))
-        else:
-            missing = undescribed(tool.input_model, getattr(tool.arguments, "descriptions", ()))
-        if missing:
+        if missing := tool.arguments.undescribed():
             problem = (
                 f"The tool {tool.name!r} has properties without a description: {', '.join(missing)}. Models need "
                 'them: use Annotated[..., "text"] for a parameter, Field(description="text") for a field of a model, '

@@ -18,11 +18,6 @@ _FLAT = 2 * MAX_DEPTH
 """A shorter text cannot have more levels, since each needs two brackets."""
 
 
-def as_text(value: Any) -> str:
-    """Render a result as text: a string as it is, anything else as JSON."""
-    return value if isinstance(value, str) else to_json(value).decode()
-
-
 class Result:
     """Encodes results. Without an `adapter`, any JSON value is valid, unless `declared` restricts it."""
 

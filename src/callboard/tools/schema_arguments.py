@@ -19,6 +19,7 @@ from ..schemas.secrets import MASK, has_secrets, public_names
 from ..shortening import shorten
 from ..types import JSONSchema, Violation
 from .argument_repair import MAX_REPAIR_ROUNDS, InvalidLocation, repair_arguments
+from .descriptions import undescribed_in_schema
 from .document import check_depth
 from .problems import MANY_PROBLEMS, MAX_PROBLEMS, REQUIRED, abbreviate, path_of, validation_error
 
@@ -74,6 +75,9 @@ class SchemaArguments:
 
     def schema(self) -> JSONSchema:
         return self._schema
+
+    def undescribed(self) -> tuple[str, ...]:
+        return tuple(undescribed_in_schema(self._cleaned))
 
     def _problems(self, value: Any) -> Iterator[tuple[InvalidLocation, Violation]]:
         for error in self._validator.iter_errors(value):

@@ -13,10 +13,10 @@ from pydantic_core import CoreSchema, SchemaError
 from typing_extensions import TypedDict
 
 from ..errors import RegistrationError
-from .arguments import TypedArguments
 from .context import ToolContext
 from .handler import Handler, HandlerKind
 from .result import Result
+from .typed_arguments import TypedArguments
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _STREAMS = (AsyncGenerator, AsyncIterator, AsyncIterable)

@@ -14,6 +14,7 @@ class Snapshot:
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self.tools: tuple[Tool, ...] = tuple(tools)
+        """The tools, in order."""
         self._by_name: Mapping[str, Tool] = MappingProxyType({tool.name: tool for tool in self.tools})
 
     def get(self, name: str) -> Tool | None:

@@ -101,6 +101,11 @@ class ToolStats:
         self._flush()
         return self._histogram
 
+    @property
+    def calls(self) -> int:
+        """The number of calls that ended."""
+        return self._calls + len(self._durations)
+
     def read(self) -> Statistics:
         """Return the current statistics."""
         self._flush()

@@ -41,6 +41,8 @@ class LocalToolset:
     async def __aexit__(self, *exc: object) -> None: ...
 
     def tools(self) -> Sequence[Tool]:
+        """List the tools."""
         return self._tools
 
-    def on_change(self, callback: Callable[[], Any]) -> None: ...
+    def on_change(self, callback: Callable[[], Any]) -> None:
+        """Do nothing, because the tools never change."""

@@ -6,73 +6,33 @@ it, each with its own `drive.mjs`.
 """
 
 import asyncio
-import hashlib
 import json
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.servers import Unavailable
+from tests.node_packages import install, program
 
 HERE = Path(__file__).parent
-INSTALLED_WITHIN = 300.0
-"""Seconds that the installation may take."""
-
-
-def program(name: str) -> str:
-    """Return the path of Node or npm, from the machine or from the development packages. Raises `Unavailable`."""
-    beside = Path(sys.executable).with_name(name)
-    found = shutil.which(name) or (str(beside) if beside.exists() else None)
-    if found is None:
-        raise Unavailable(f"there is no {name} here")
-    return found
 
 
 @cache
 def node() -> str:
     """Return the path of Node itself: a script on the path would not end the process that it starts."""
     run_request = [program("node"), "-p", "process.execPath"]
-    return subprocess.run(run_request, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+    return subprocess.run(run_request, capture_output=True, text=True, timeout=300, check=True).stdout.strip()
 
 
 def installed(name: str) -> Path:
     """Return a folder outside the project with a client and its driver, installed once for each lock file."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard-tests"
     files = sorted(file for file in (HERE / name).iterdir() if file.is_file())
     if not (HERE / name / "drive.mjs").exists():
         files.append(HERE / "client" / "drive.mjs")
-    mark = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
-    folder = cache / f"agui-{name}-{mark}"
-    if folder.exists():
-        return folder
-    npm = program("npm")
-    cache.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f"agui-{name}-", dir=cache))
-    try:
-        for file in files:
-            shutil.copy(file, made)
-        environment = {**os.environ, "PATH": f"{Path(node()).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-        command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-        try:
-            done = subprocess.run(
-                command, cwd=made, env=environment, capture_output=True, text=True, timeout=INSTALLED_WITHIN
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise Unavailable(f"npm did not install it: {error}") from error
-        if done.returncode:
-            raise Unavailable(f"npm did not install it: {done.stderr[-500:]}")
-        with suppress(OSError):  # another process has installed it meanwhile
-            made.rename(folder)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-    return folder
+    return install(f"agui-{name}", files, [program("npm")], Path(node()))
 
 
 class Done:

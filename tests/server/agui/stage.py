@@ -146,8 +146,8 @@ class Site:
     async def streaming(self, body: dict[str, Any]) -> AsyncGenerator[AsyncGenerator[dict[str, Any]]]:
         """Yield the events of a run. Leaving early closes the connection."""
         async with (
-            asyncio.timeout(20),
-            httpx2.AsyncClient(timeout=20, verify=False) as http,
+            asyncio.timeout(90),
+            httpx2.AsyncClient(timeout=90, verify=False) as http,
             http.stream("POST", f"{self.url}/ag-ui", json=body) as response,
         ):
             assert response.status_code == 200, await response.aread()
@@ -156,7 +156,7 @@ class Site:
 
     async def post(self, body: Any, media_type: str | None = "application/json") -> httpx2.Response:
         """Send a body that may be invalid. Returns the response."""
-        async with asyncio.timeout(20), httpx2.AsyncClient(timeout=20, verify=False) as http:
+        async with asyncio.timeout(90), httpx2.AsyncClient(timeout=90, verify=False) as http:
             content = body if isinstance(body, bytes) else json.dumps(body)
             headers = {} if media_type is None else {"content-type": media_type}
             return await http.post(f"{self.url}/ag-ui", content=content, headers=headers)

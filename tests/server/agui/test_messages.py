@@ -56,7 +56,7 @@ async def test_h3_user_message_may_have_the_id_of_another_message() -> None:
         page = Page(s)
         await page.run(user("u0", ADD))
         [*_, last] = page.messages
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(90):
             events = await s.run(user(last["id"], "hello"))
         assert events[-1]["outcome"] == {"type": "success"}
         assert await heard(s) == [ADD, "hello"]
@@ -64,7 +64,7 @@ async def test_h3_user_message_may_have_the_id_of_another_message() -> None:
 
 async def test_h3_repeated_id_with_the_same_text_is_one_message() -> None:
     async with site() as s:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(90):
             events = await s.run(user("u", ADD), user("u", ADD))
         assert events[-1]["outcome"] == {"type": "success"}
         assert await heard(s) == [ADD]
@@ -72,7 +72,7 @@ async def test_h3_repeated_id_with_the_same_text_is_one_message() -> None:
 
 async def test_h3_repeated_id_with_another_text_is_refused_and_nothing_is_accepted() -> None:
     async with site() as s:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(90):
             events = await s.run(user("u", ADD), user("u", "hello"))
         assert (events[-1]["type"], events[-1]["code"]) == ("RUN_ERROR", "run_refused")
         assert "'u'" in events[-1]["message"]
@@ -87,7 +87,7 @@ async def test_h3_accepted_id_with_another_text_is_refused(tmp_path: Path, windo
         await s.run(user("u", ADD))
         await s.run(user("v", "hello"))
     async with site(store) as s:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(90):
             events = await s.run(user("u", "hello"), **wanted)
         assert (events[-1]["type"], events[-1]["code"]) == ("RUN_ERROR", "run_refused")
         assert "another text" in events[-1]["message"]
@@ -167,7 +167,7 @@ async def test_h3_many_messages_are_stored_in_one_write(tmp_path: Path, monkeypa
 
 async def test_h3_too_many_messages_are_refused_and_none_is_accepted(tmp_path: Path) -> None:
     async with site(f"sqlite:///{tmp_path / 'callboard.db'}") as s:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(90):
             events = await s.run(*[user(f"u{n}", f"message {n}") for n in range(2_000)])
         assert (events[-1]["type"], events[-1]["code"]) == ("RUN_ERROR", "run_refused")
         assert "at most 50" in events[-1]["message"]
@@ -187,7 +187,7 @@ async def test_h3_ids_are_the_same_for_every_page_and_after_a_restart(tmp_path: 
         await page.run('build {"what": "a"}')
         s.gates["a begins"].set()
         s.gates["a"].set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(90):
             async for event in (await s.session()).events(0):
                 if event.kind == "turn_finished" and "built a" in str(await (await s.session()).messages()):
                     break

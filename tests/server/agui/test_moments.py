@@ -34,7 +34,7 @@ def take(page: Page, frames: bytes) -> None:
 
 
 async def the_rest(page: Page, frames: AsyncGenerator[bytes]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(90):
         async for each in frames:
             take(page, each)
 
@@ -46,7 +46,7 @@ async def read_all(page: Page, events: AsyncGenerator[dict[str, Any]]) -> None:
 
 async def ended(session: Session, turns: int) -> None:
     """Wait until so many turns are finished."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(90):
         async for event in session.events(0):
             turns -= event.kind == "turn_finished"
             if not turns:

@@ -53,7 +53,7 @@ class Server:
     def __init__(self, config: IdentityConfig = CONFIG, app: ASGIApp = whoami) -> None:
         self.store = MemoryStore()
         self.clock = ManualClock()
-        self.guard: Guard = guard(app, config, self.store, clock=self.clock)
+        self.guard: Guard = guard(app, config, self.store, clock=self.clock, resources=("/mcp",))
 
     async def key(self, user_id: str = "ann", expires_in: float | None = None) -> str:
         """Create a key of a user."""

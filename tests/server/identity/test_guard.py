@@ -394,3 +394,12 @@ def test_host_names_and_origins_are_parsed() -> None:
     assert read_origin("https://[::1]") == ("https", "::1", 443)
     assert [read_authority(text) for text in ("-a", "a:b", "a b", "[zz]", "a/b", "é")] == [None] * 6
     assert [read_origin(text) for text in ("ftp://a", "https://", "https://a/b", "a", "https://u@a")] == [None] * 5
+
+
+async def test_h5_servers_share_the_rate_limits() -> None:
+    clock, servers = ManualClock(), 1
+    limiter = RateLimiter(10, 20, clock, sharing=lambda: servers)
+    assert [limiter.take("ann") > 0 for _ in range(21)].index(True) == 20
+    servers = 4
+    assert [limiter.take("bob") > 0 for _ in range(6)].index(True) == 5, "its part of the burst"
+    assert limiter.wait("bob") == pytest.approx(0.4), "and of the rate"

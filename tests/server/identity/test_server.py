@@ -20,7 +20,7 @@ from callboard.testing import ManualClock
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 
 
 class GuardedServer(NamedTuple):

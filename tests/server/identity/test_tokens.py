@@ -7,7 +7,7 @@ import http.server
 import json
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,8 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from callboard.server.identity import IdentityConfig, tokens
 from callboard.server.identity.config import ALGORITHMS
-from callboard.server.identity.keyset import COOLDOWN, LARGEST, LIFETIME, STALE, KeySet, KeySetUnavailable, read_source
+from callboard.server.identity.keyset import COOLDOWN, LARGEST, LIFETIME, STALE, KeySet, read_source
+from callboard.server.identity.token_errors import KeySetUnavailable
 from callboard.server.identity.tokens import LIFETIME as LIFETIME_OF_TOKENS
 from callboard.testing import ManualClock
 
@@ -128,53 +129,53 @@ def altered() -> str:
 
 
 PEM = RSA.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-FORGED = {
-    "none": unsigned(),
-    "none with a signature": unsigned() + signed().rpartition(".")[2],
-    "NONE": f"{part({'alg': 'NoNe', 'kid': 'k1'})}.{part(claims())}.",
-    "public key as a secret": hmac_with_public_key(PEM),
-    "public key without its last line": hmac_with_public_key(PEM.strip()),
-    "public key as JSON": hmac_with_public_key(json.dumps(public(RSA)).encode()),
-    "another key": signed(OTHER),
-    "another key's name": signed(EC, "ES256", "k1"),
-    "another padding": signed(RSA, "PS256", "k1"),
-    "another hash": signed(RSA, "RS512", "k1"),
-    "altered": altered(),
-    "cut off": signed().rpartition(".")[0] + ".",
-    "unknown key": signed(OTHER, kid="k9"),
-    "no key named, and several there": signed(kid=None),
-    "the key in the token": jwt.encode(claims(), OTHER, "RS256", headers={"kid": "k1", "jwk": public(OTHER)}),
-    "the key elsewhere": jwt.encode(
+FORGED: dict[str, Callable[[], str]] = {  # made when a test starts: a token of the future becomes a valid one
+    "none": unsigned,
+    "none with a signature": lambda: unsigned() + signed().rpartition(".")[2],
+    "NONE": lambda: f"{part({'alg': 'NoNe', 'kid': 'k1'})}.{part(claims())}.",
+    "public key as a secret": lambda: hmac_with_public_key(PEM),
+    "public key without its last line": lambda: hmac_with_public_key(PEM.strip()),
+    "public key as JSON": lambda: hmac_with_public_key(json.dumps(public(RSA)).encode()),
+    "another key": lambda: signed(OTHER),
+    "another key's name": lambda: signed(EC, "ES256", "k1"),
+    "another padding": lambda: signed(RSA, "PS256", "k1"),
+    "another hash": lambda: signed(RSA, "RS512", "k1"),
+    "altered": altered,
+    "cut off": lambda: signed().rpartition(".")[0] + ".",
+    "unknown key": lambda: signed(OTHER, kid="k9"),
+    "no key named, and several there": lambda: signed(kid=None),
+    "the key in the token": lambda: jwt.encode(claims(), OTHER, "RS256", headers={"kid": "k1", "jwk": public(OTHER)}),
+    "the key elsewhere": lambda: jwt.encode(
         claims(),
         OTHER,
         "RS256",
         headers={"kid": "k1", "jku": "https://evil.example/keys", "x5u": "https://evil.example"},
     ),
-    "critical and unknown": jwt.encode(claims(), RSA, "RS256", headers={"kid": "k1", "crit": ["x"], "x": 1}),
-    "no token at all": "abc",
-    "three words": "a.b.c",
-    "five parts, encrypted": "a.b.c.d.e",
-    "deep": f"{base64.urlsafe_b64encode(b'[' * 5_001).decode()}.a.a",
-    "expired": signed(exp=int(time.time()) - 60),
-    "no end": signed(exp=None),
-    "an end that is no number": signed(exp="soon"),
-    "not yet": signed(nbf=int(time.time()) + 600),
-    "of the future": signed(iat=int(time.time()) + 600),
-    "another audience": signed(aud="other"),
-    "no audience": signed(aud=None),
-    "another issuer": signed(iss="https://evil.example"),
-    "no issuer": signed(iss=None),
-    "no user": signed(sub=None),
-    "an empty user": signed(sub=""),
-    "a name of control characters": signed(sub="a\x1b[2J"),
-    "a name without end": signed(sub="a" * 300),
-    "the one person of this machine": signed(sub="local"),
+    "critical and unknown": lambda: jwt.encode(claims(), RSA, "RS256", headers={"kid": "k1", "crit": ["x"], "x": 1}),
+    "no token at all": lambda: "abc",
+    "three words": lambda: "a.b.c",
+    "five parts, encrypted": lambda: "a.b.c.d.e",
+    "deep": lambda: f"{base64.urlsafe_b64encode(b'[' * 5_001).decode()}.a.a",
+    "expired": lambda: signed(exp=int(time.time()) - 60),
+    "no end": lambda: signed(exp=None),
+    "an end that is no number": lambda: signed(exp="soon"),
+    "not yet": lambda: signed(nbf=int(time.time()) + 600),
+    "of the future": lambda: signed(iat=int(time.time()) + 600),
+    "another audience": lambda: signed(aud="other"),
+    "no audience": lambda: signed(aud=None),
+    "another issuer": lambda: signed(iss="https://evil.example"),
+    "no issuer": lambda: signed(iss=None),
+    "no user": lambda: signed(sub=None),
+    "an empty user": lambda: signed(sub=""),
+    "a name of control characters": lambda: signed(sub="a\x1b[2J"),
+    "a name without end": lambda: signed(sub="a" * 300),
+    "the one person of this machine": lambda: signed(sub="local"),
 }
 
 
 @pytest.mark.parametrize("name", FORGED)
 async def test_h5_forged_tokens_are_refused(server: Server, name: str) -> None:
-    reply = await server.ask(token=FORGED[name])
+    reply = await server.ask(token=FORGED[name]())
     assert (reply.status, reply.code) == (401, "invalid_token")
     assert "evil" not in reply.body.decode()
 

@@ -161,7 +161,7 @@ async def test_c5_turn_at_the_token_limit_is_marked(kind: type[Double]) -> None:
 @every
 async def test_c5_double_waits_at_a_gate(kind: type[Double]) -> None:
     gate = Gate()
-    async with kind([Turn(Text("Hel", gate, "lo"))]) as double, httpx2.AsyncClient(verify=False) as client:
+    async with kind([Turn(Text("Hel", gate, "lo"))]) as double, httpx2.AsyncClient(timeout=90, verify=False) as client:
         url, sent = double.url + where(kind, stream=True), body(kind, stream=True)
         got = ""
         async with client.stream("POST", url, json=sent, headers=EVERY_HEADER) as response:
@@ -178,12 +178,12 @@ async def test_c5_double_waits_at_a_gate(kind: type[Double]) -> None:
 @every
 async def test_c5_double_notices_that_a_client_leaves(kind: type[Double]) -> None:
     gate = Gate()
-    async with kind([Turn(Text("Hel", gate, "lo"))]) as double, httpx2.AsyncClient(verify=False) as client:
+    async with kind([Turn(Text("Hel", gate, "lo"))]) as double, httpx2.AsyncClient(timeout=90, verify=False) as client:
         async with client.stream(
             "POST", double.url + where(kind, stream=True), json=body(kind, stream=True), headers=EVERY_HEADER
         ):
             await gate.reached.wait()
-        with anyio.fail_after(20):
+        with anyio.fail_after(90):
             await double.exchanges[0].ended.wait()
         assert (double.exchanges[0].left, double.exchanges[0].complete) == (True, False)
 
@@ -193,7 +193,10 @@ async def test_c5_double_notices_that_a_client_leaves(kind: type[Double]) -> Non
 async def test_c5_broken_connection_is_an_error_and_is_not_logged(
     kind: type[Double], stream: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with kind([Turn(Text("Hel", Break(), "lo")), "Yes."]) as double, httpx2.AsyncClient(verify=False) as client:
+    async with (
+        kind([Turn(Text("Hel", Break(), "lo")), "Yes."]) as double,
+        httpx2.AsyncClient(timeout=90, verify=False) as client,
+    ):
         url = double.url + where(kind, stream=stream)
         with pytest.raises(httpx2.RemoteProtocolError):
             await client.post(url, json=body(kind, stream=stream), headers=EVERY_HEADER)
@@ -204,11 +207,11 @@ async def test_c5_broken_connection_is_an_error_and_is_not_logged(
 
 async def test_c5_double_stops_while_a_gate_is_closed() -> None:
     gate = Gate()
-    async with AnthropicDouble([Turn(gate)]) as double, httpx2.AsyncClient(verify=False) as client:
+    async with AnthropicDouble([Turn(gate)]) as double, httpx2.AsyncClient(timeout=90, verify=False) as client:
         url = double.url + "/v1/messages"
         task = asyncio.create_task(client.post(url, json=BODIES[AnthropicDouble], headers=EVERY_HEADER))
         await gate.reached.wait()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             await double.__aexit__()
         with pytest.raises(httpx2.RemoteProtocolError):
             await task
@@ -233,7 +236,7 @@ async def test_c5_gate_is_opened_from_another_thread() -> None:
     task = asyncio.create_task(wait())
     await gate.reached.wait()
     await asyncio.to_thread(gate.open)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         await task
 
 

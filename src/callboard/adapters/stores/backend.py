@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection
 from ...storage.errors import Conflict
 from ...storage.migration import Migrated, StoreStatus
 from .connections import Database, PinnedConnection
+from .memory_search import FindEntries
 from .statements import Batch, Statements
 
 
@@ -53,6 +54,11 @@ class Backend(Database, Protocol):
     def statements(self) -> Statements: ...
 
     @property
+    def find_entries(self) -> FindEntries:
+        """Finds the entries of memory that fit a query."""
+        ...
+
+    @property
     def is_certain(self) -> bool:
         """Whether a failed commit was certainly not made."""
         ...
@@ -73,6 +79,10 @@ class Backend(Database, Protocol):
 
     def probe(self, connection: Connection) -> None:
         """Check, within a writing transaction, that the database accepts writes. Raises `StoreError`."""
+        ...
+
+    def claim_connection(self, writer: PinnedConnection) -> PinnedConnection:
+        """Return the connection for claims of queued executions, which need not be durable at once."""
         ...
 
     def heartbeat_connection(self, writer: PinnedConnection) -> PinnedConnection:

@@ -90,13 +90,13 @@ def find_conflict(
         or (_requests(change, requests) if change.requests else None)
         or (_turns(change, session) if change.turns or change.stop_turns else None)
         or (_inputs(change, session) if change.inputs or change.deliveries else None)
-        or (_results(change, session) if change.late or change.consumed or change.cancel else None)
+        or (_results(change, session) if change.late or change.consumed or change.received or change.cancel else None)
     )
 
 
 def has_storable_text(change: Change) -> bool:
     """Return whether every store can hold the ids and names in a change. JSON documents are not checked."""
-    texts = [change.session_id, *change.late, *change.cancel]
+    texts = [change.session_id, *change.late, *change.received, *change.cancel]
     if change.session is not None:
         texts += (change.session.id, change.session.user_id, change.session.channel or "", change.session.wake or "")
     if change.title is not None:
@@ -199,7 +199,7 @@ def _inputs(change: Change, session: KnownSession | None) -> Conflict | None:
 
 def _results(change: Change, session: KnownSession | None) -> Conflict | None:
     made = {write.row.id for write in change.executions}
-    for execution_id in (*change.late, *change.cancel):
+    for execution_id in (*change.late, *change.received, *change.cancel):
         if execution_id not in made and (session is None or execution_id not in session.executions):
             return Conflict(f"There is no execution {execution_id} in session {change.session_id}.")
     late, consumed = set(change.late), set[str]()

@@ -47,9 +47,17 @@ class Database(Protocol):
 class PinnedConnection:
     """A connection that one thread at a time uses, and that is opened again after it broke."""
 
-    def __init__(self, database: Database, *, writes: bool) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        writes: bool,
+        prepare: Callable[[Connection], None] = lambda connection: None,
+    ) -> None:
         self._database = database
         self._writes = writes
+        self._prepare = prepare
+        """Called with each new connection."""
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._closed = False
@@ -87,7 +95,7 @@ class PinnedConnection:
     def _attempt(self, job: Callable[[Connection], T]) -> T:
         connection = self._connection
         if connection is None:
-            connection = self._connection = self._database.connect(writes=self._writes)
+            connection = self._connection = self._connect()
         try:
             if self._writes:
                 self._database.begin(connection)
@@ -100,6 +108,15 @@ class PinnedConnection:
                 self._drop()
             raise
         return result
+
+    def _connect(self) -> Connection:
+        connection = self._database.connect(writes=self._writes)
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None

@@ -6,9 +6,8 @@ statement per table, however many changes there are.
 """
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -29,8 +28,16 @@ from .staging import (
 )
 from .statements import Batch, Row, Statements
 
+Keys = set[tuple[str | int, ...]]
+
+Found = Mapping[str, Sequence[Row]]
+"""The rows that statements found, by the names of the statements."""
+
 SEPARATE = frozenset(
-    {"update_sessions", "set_auto_titles", "set_titles", "write_states", "cancel_executions", "cancel_turns"}
+    {
+        *("update_sessions", "set_auto_titles", "set_titles", "write_states"),
+        *("cancel_executions", "receive_results", "cancel_turns"),
+    }
 )
 """Statements that are not sent with others: one statement must not update a row twice."""
 
@@ -47,10 +54,7 @@ class GroupWriter:
         Raises `StoreOutdated` if another version has migrated the database: a migration locks the sessions too, so
         that a writer sees either the old tables or the new revision.
         """
-        rows = self._statements.execute(connection, "lock_sessions", zip(filter(is_storable, session_ids))).fetchall()
-        if rows:
-            require_current(rows[0][-1])
-        return {row[0]: StagedSession(*row[:-1]) for row in rows}
+        return _locked(self._statements.execute(connection, "lock_sessions", _session_keys(session_ids)).fetchall())
 
     def write(
         self, connection: Connection, changes: Sequence[Change], *, careful: bool = False, batch: Batch | None = None
@@ -59,26 +63,21 @@ class GroupWriter:
 
         Raises the database's error if it does not accept the data; the caller then rolls everything back.
         """
-        group = StagedGroup(self.lock(connection, {change.session_id for change in changes}))
         named = [change for change in changes if changes_records(change) and has_storable_text(change)]
+        keys = {"lock_sessions": _session_keys(change.session_id for change in changes), **_keys_of(named)}
+        found = self._statements.read_all(connection, keys)
         created = {
             change.session_id: change.session.created_at
             for change in reversed(named)  # the first change creates the session
             if change.session
         }
-        missing = sorted(created.keys() - group.sessions.keys())
+        missing = sorted(created.keys() - {row[0] for row in found["lock_sessions"]})
         if missing:
             rows = [(each, created[each], True, 1, 0, 0, 0, 0, created[each]) for each in missing]
             self._statements.write(connection, "create_sessions", rows)
-            group.sessions |= self.lock(connection, missing)
-        known = [change for change in named if change.session_id in group.sessions]
-        if known:
-            for change in known:
-                group.sessions[change.session_id].open_records()
-            self._read_sessions(connection, group, known)
-            self._read_executions(connection, group, known)
-            self._read_conversations(connection, group, known)
-            self._read_requests(connection, group, known)
+            found = self._statements.read_all(connection, keys)
+        group = StagedGroup(_locked(found["lock_sessions"]))
+        self._add_records(group, [change for change in named if change.session_id in group.sessions], found)
         results = [group.stage(change) for change in changes]
         self._flush(connection, group, careful, batch)
         unused = [session_id for session_id in missing if not group.sessions[session_id].exists]
@@ -86,73 +85,39 @@ class GroupWriter:
             self._statements.execute(connection, "delete_sessions", zip(unused))
         return results
 
-    def _query(self, connection: Connection, name: str, keys: Collection[Sequence[str | int]]) -> Iterable[Any]:
-        return self._statements.execute(connection, name, keys) if keys else ()
-
-    def _read_sessions(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
-        """Read the users, unconsumed results and idempotency keys that changes are checked against."""
-        states = {(change.session_id,) for change in changes if change.session or change.late or change.consumed}
-        for (session_id,) in states:
-            group.sessions[session_id].exists = False
-        for session_id, user_id, unconsumed in self._query(connection, "read_states", states):
-            session = group.sessions[session_id]
+    def _add_records(self, group: StagedGroup, changes: Sequence[Change], found: Found) -> None:
+        """Add what was read of the sessions of these changes, which the changes are checked against."""
+        sessions = group.sessions
+        for change in changes:
+            sessions[change.session_id].open_records()
+        for change in changes:
+            if _needs_state(change):
+                sessions[change.session_id].exists = False
+        for session_id, user_id, unconsumed in _of(sessions, found["read_states"]):
+            session = sessions[session_id]
             session.exists = True
             session.user_id = user_id
             session.unconsumed_before = tuple(json.loads(unconsumed))
             session.unconsumed = dict.fromkeys(session.unconsumed_before)
-        keys = {(change.session_id, change.idempotency.key) for change in changes if change.idempotency}
-        for session_id, key, fingerprint, seq, answer, at in self._query(connection, "read_idempotency_keys", keys):
-            group.sessions[session_id].idempotency[key] = IdempotencyRow(
+        for session_id, key, fingerprint, seq, answer, at in _of(sessions, found["read_idempotency_keys"]):
+            sessions[session_id].idempotency[key] = IdempotencyRow(
                 key=key, fingerprint=fingerprint, at=at, answer=answer.encode(), seq=seq
             )
-
-    def _read_executions(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
-        """Read the executions that changes name, and the call ids that new executions must not repeat."""
-        named = {
-            (change.session_id, execution_id)
-            for change in changes
-            for execution_id in chain(
-                (write.row.id for write in change.executions),
-                (write.row.execution_id for write in change.requests),
-                change.late,
-                change.cancel,
-            )
-        }
-        for session_id, execution_id, place, call_id, owner, completed_at, cancelling in self._query(
-            connection, "lock_executions", named
+        for session_id, execution_id, place, call_id, owner, completed_at, cancelling in _of(
+            sessions, found["lock_executions"]
         ):
-            group.sessions[session_id].executions[execution_id] = StagedWork(
+            sessions[session_id].executions[execution_id] = StagedWork(
                 place, call_id, owner, completed_at is not None, bool(cancelling)
             )
-        calls = {
-            (change.session_id, write.row.call_id) for change in changes for write in change.executions if write.new
-        }
-        for session_id, call_id in self._query(connection, "read_calls", calls):
-            group.sessions[session_id].calls.add(call_id)
-
-    def _read_conversations(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
-        """Read the turns and inputs that changes name."""
-        turns = {
-            (change.session_id, number)
-            for change in changes
-            for number in chain((write.row.number for write in change.turns), change.stop_turns)
-        }
-        for session_id, number, owner, completed_at, cancelling in self._query(connection, "lock_turns", turns):
-            group.sessions[session_id].turns[number] = StagedWork(
+        for session_id, call_id in _of(sessions, found["read_calls"]):
+            sessions[session_id].calls.add(call_id)
+        for session_id, number, owner, completed_at, cancelling in _of(sessions, found["lock_turns"]):
+            sessions[session_id].turns[number] = StagedWork(
                 number, "", owner, completed_at is not None, bool(cancelling)
             )
-        inputs = {
-            (change.session_id, input_id)
-            for change in changes
-            for input_id in chain((row.id for row in change.inputs), (each.input_id for each in change.deliveries))
-        }
-        for session_id, input_id in self._query(connection, "lock_inputs", inputs):
-            group.sessions[session_id].inputs.add(input_id)
-
-    def _read_requests(self, connection: Connection, group: StagedGroup, changes: Sequence[Change]) -> None:
-        """Read the statuses of the requests that changes name."""
-        ids = {(write.row.id,) for change in changes for write in change.requests}
-        for request_id, session_id, status in self._query(connection, "read_requests", ids):
+        for session_id, input_id in _of(sessions, found["lock_inputs"]):
+            sessions[session_id].inputs.add(input_id)
+        for request_id, session_id, status in found["read_requests"]:
             group.known_requests[request_id] = StagedRequest(session_id, status)
 
     def _flush(self, connection: Connection, group: StagedGroup, careful: bool, batch: Batch | None) -> None:
@@ -166,7 +131,7 @@ class GroupWriter:
             (session.id, execution_id)
             for session in changed
             for execution_id, execution in session.executions.items()
-            if execution.owner is None and not execution.finished
+            if execution.may_be_ready
         ]
         if unowned:
             batch = None  # `mark_ready` reads what these statements write
@@ -178,6 +143,7 @@ class GroupWriter:
             ("update_unconsumed", [(each.id, _names(each.unconsumed)) for each in changed if _is_consumed(each)]),
             ("write_executions", [each.row() for _, each in executions if each.values is not None]),
             ("cancel_executions", [(of, each.position) for of, each in executions if each.only_cancelled]),
+            ("receive_results", [(of, each.position) for of, each in executions if each.received]),
             ("write_requests", list(group.requests.values())),
             ("write_turns", [each.row() for _, each in turns if each.values is not None]),
             ("cancel_turns", [(of, each.position) for of, each in turns if each.only_cancelled]),
@@ -185,6 +151,7 @@ class GroupWriter:
             ("deliver_inputs", list(group.deliveries.values())),
             ("write_idempotency_keys", list(group.keys.values())),
             ("insert_transcript", group.transcript),
+            ("insert_memory_entries", group.messages),
             ("insert_events", group.events),
             ("update_counters", [each.counters() for each in sessions if each.counted]),
         ):
@@ -193,6 +160,62 @@ class GroupWriter:
                 self._statements.write(connection, name, written, careful=careful, batch=None if separate else batch)
         if unowned:
             self._statements.execute(connection, "mark_ready", unowned)
+
+
+def _locked(rows: Sequence[Row]) -> dict[str, StagedSession]:
+    """Return the sessions that were locked."""
+    if rows:
+        require_current(rows[0][-1])
+    return {row[0]: StagedSession(*row[:-1]) for row in rows}
+
+
+def _session_keys(session_ids: Iterable[str]) -> Keys:
+    return {(session_id,) for session_id in session_ids if is_storable(session_id)}
+
+
+def _keys_of(changes: Sequence[Change]) -> dict[str, Keys]:
+    """Return the keys of the records that changes name, by the statements that read them, in the order of the locks."""
+    executions: Keys = set()
+    for change in changes:
+        named = chain(
+            (write.row.id for write in change.executions),
+            (write.row.execution_id for write in change.requests),
+            change.late,
+            change.received,
+            change.cancel,
+        )
+        executions.update((change.session_id, execution_id) for execution_id in named)
+    return {
+        "read_states": {(change.session_id,) for change in changes if _needs_state(change)},
+        "read_idempotency_keys": {
+            (change.session_id, change.idempotency.key) for change in changes if change.idempotency
+        },
+        "lock_executions": executions,
+        "read_calls": {
+            (change.session_id, write.row.call_id) for change in changes for write in change.executions if write.new
+        },
+        "lock_turns": {
+            (change.session_id, number)
+            for change in changes
+            for number in chain((write.row.number for write in change.turns), change.stop_turns)
+        },
+        "lock_inputs": {
+            (change.session_id, input_id)
+            for change in changes
+            for input_id in chain((row.id for row in change.inputs), (each.input_id for each in change.deliveries))
+        },
+        "read_requests": {(write.row.id,) for change in changes for write in change.requests},
+    }
+
+
+def _needs_state(change: Change) -> bool:
+    """Return whether the user or the unconsumed results of a session are needed to check a change."""
+    return bool(change.session or change.late or change.consumed)
+
+
+def _of(sessions: Collection[str], rows: Iterable[Row]) -> Iterable[Row]:
+    """Return the rows of locked sessions: another process may have created a session after these were locked."""
+    return (row for row in rows if row[0] in sessions)
 
 
 def _is_consumed(session: StagedSession) -> bool:

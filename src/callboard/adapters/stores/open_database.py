@@ -13,7 +13,10 @@ READERS = 3
 
 
 class OpenDatabase:
-    """One thread that writes, a few that read, and one that receives notifications. Its methods block."""
+    """One thread that writes, one that claims executions, a few that read, and one that receives notifications.
+
+    Its methods block. A thread begins with its first job.
+    """
 
     def __init__(self, database: Backend, woken: Callable[[str | None], None]) -> None:
         self._database = database
@@ -24,6 +27,7 @@ class OpenDatabase:
         self.readers = ConnectionThreads(
             "callboard-store-reader", *(PinnedConnection(database, writes=False) for _ in range(READERS))
         )
+        self.claims = ConnectionThreads("callboard-store-claims", database.claim_connection(self._writer))
         self.heartbeats = database.heartbeat_connection(self._writer)
         self.locks = database.locks()
 
@@ -41,6 +45,7 @@ class OpenDatabase:
             with suppress(StoreError):
                 self._writer.run(self._database.unregister)
         self.writer.close()
+        self.claims.close()
         self.readers.close()
         self.heartbeats.close()
         self.locks.close()

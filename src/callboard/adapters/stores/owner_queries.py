@@ -1,7 +1,8 @@
 """Queries of the processes that own executions, turns and inputs, and the recovery of the work of dead processes."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import (
@@ -11,33 +12,42 @@ from sqlalchemy import (
     Row,
     Table,
     and_,
+    bindparam,
+    case,
     delete,
-    exists,
+    func,
     literal,
     not_,
+    or_,
     select,
     tuple_,
     update,
 )
+from sqlalchemy.sql.dml import ReturningUpdate
 
-from ...storage.owners import LEFT, RECOVERING, Claim, Recovered
-from ...storage.rows import INPUT, TURN, OwnerRow
+from ...storage.owners import LEFT, RECOVERING, Claim, QueuedCall, Recovered
+from ...storage.queues import Claimed, QueueDepth
+from ...storage.rows import INPUT, TURN, ExecutionRow, OwnerRow
+from ...storage.store import NO_LIMIT
+from .revisions import is_current, verify
 from .statements import Statements, key_document
-from .tables import executions, incomplete, inputs, owners, requests, running, turns, undelivered
+from .tables import (
+    columns_of,
+    executions,
+    incomplete,
+    inputs,
+    made_at,
+    owners,
+    queued,
+    requests,
+    running,
+    sessions,
+    turns,
+    undelivered,
+)
 
 _of_execution = and_(requests.c.session_id == executions.c.session_id, requests.c.execution_id == executions.c.id)
-_is_open = exists().where(_of_execution, requests.c.status == "open")
-_is_answered = exists().where(_of_execution, requests.c.status == "answered")
-
 _is_ready = and_(executions.c.owner.is_(None), executions.c.ready)
-_waits_for_person = and_(
-    executions.c.status == "waiting",
-    executions.c.parent_id.is_(None),
-    not_(executions.c.cancelling),
-    _is_open,
-    not_(_is_answered),
-)
-"""Whether an execution of a dead process needs no process until a person answers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +78,9 @@ class OwnerQueries:
         self._statements = statements
         self._listed = {work: key_filter(work.table.c.session_id, work.id) for work in _ALL}
         """The conditions that work is one of those in the parameter `keys`."""
+        self._made_at = select(sessions.c.id, made_at).where(key_filter(sessions.c.id))
+        lives = owners.c.id == bindparam("owner_id"), owners.c.beat >= 0, is_current()
+        self._beat = update(owners).where(*lives).values(beat=owners.c.beat + 1)
         self._given: set[Claim] = set()
         """Work that was given by a transaction with an unknown result."""
 
@@ -81,8 +94,11 @@ class OwnerQueries:
         self._statements.write(connection, "write_owners", [row])
 
     def beat(self, connection: Connection, owner_id: str) -> bool:
-        lives = update(owners).where(owners.c.id == owner_id, owners.c.beat >= 0).values(beat=owners.c.beat + 1)
-        return connection.execute(lives).rowcount == 1
+        """See `Owners.beat`. Raises `StoreOutdated` if the tables have another revision."""
+        if connection.execute(self._beat, {"owner_id": owner_id}).rowcount == 1:
+            return True
+        verify(connection)
+        return False
 
     def leave(self, connection: Connection, owner_id: str) -> None:
         _remove(connection, owner_id, LEFT)
@@ -108,6 +124,7 @@ class OwnerQueries:
         if connection.execute(stored).scalar_one_or_none() != beat:
             return Recovered(unreported, found=bool(unreported))
         held, waits = executions.c.owner == owner_id, executions.c.status == "waiting"
+        requeued = self._requeue(connection, held)
         urgent = _locked(connection, _EXECUTIONS, limit, held, not_(waits))
         waiting = _locked(connection, _EXECUTIONS, limit - len(urgent), held, waits)
         left = limit - len(urgent) - len(waiting)
@@ -119,7 +136,84 @@ class OwnerQueries:
         self._give(connection, claims, heir)
         self._set_owner(connection, _EXECUTIONS, idle, None)  # until their requests close
         more = _remove(connection, owner_id, RECOVERING)
-        return Recovered([*unreported, *claims], len(idle), more, found=True)
+        return Recovered([*unreported, *claims], len(idle), more, found=True, requeued=tuple(requeued))
+
+    def _requeue(self, connection: Connection, held: ColumnElement[bool]) -> list[QueuedCall]:
+        """Let the executions of a dead worker wait in their queues again."""
+        locked = _claims(_locked(connection, _EXECUTIONS, NO_LIMIT, held, executions.c.queue.is_not(None)))
+        keys = [claim.key for claim in locked]
+        if not keys:
+            return []
+        listed, document = self._listed[_EXECUTIONS], {"keys": key_document(keys)}
+        freed = update(executions).where(listed, incomplete).values(owner=None, ready=executions.c.cancelling)
+        connection.execute(freed, document)
+        return _queued_calls(connection, listed, document)
+
+    @cached_property
+    def _claim_new(self) -> ReturningUpdate[Any]:
+        """The statement that gives listed executions, which wait in a queue and have not begun, to `claimer`."""
+        claimer = bindparam("claimer", type_=executions.c.owner.type)
+        waits = executions.c.queue.is_not(None), incomplete, executions.c.attempt == 0
+        free = or_(executions.c.owner.is_(None), executions.c.owner == claimer)
+        key = executions.c.session_id, executions.c.id
+        wanted = select(*key).where(self._listed[_EXECUTIONS], *waits, free, is_current()).order_by(*key)
+        locked = wanted.with_for_update(of=executions).cte("locked")
+        given = update(executions).where(tuple_(*key).in_(select(locked.c.session_id, locked.c.id)))
+        of_session = select(made_at).where(sessions.c.id == executions.c.session_id).scalar_subquery().label("made_at")
+        return given.values(owner=claimer, ready=False).returning(*columns_of(executions, ExecutionRow), of_session)
+
+    def claim_new(self, connection: Connection, keys: Sequence[tuple[str, str]], owner: str) -> Claimed:
+        """Claim those of these executions that have never begun, without limits, with one statement.
+
+        It can be repeated if its result is unknown. It claims nothing if the tables have another revision.
+        """
+        found = connection.execute(self._claim_new, {"keys": key_document(keys), "claimer": owner}).mappings()
+        rows: dict[tuple[str, str], ExecutionRow] = {}
+        sessions: dict[str, float] = {}
+        for fields in map(dict, found):
+            sessions[fields["session_id"]] = fields.pop("made_at")
+            rows[fields["session_id"], fields["id"]] = ExecutionRow(**fields)
+        return Claimed([rows[key] for key in keys if key in rows], [], sessions)
+
+    def claim(
+        self, connection: Connection, keys: Collection[tuple[str, str]], owner: str, limits: Mapping[str, int]
+    ) -> Claimed:
+        """See `Queues.claim`, and `recover` about `settle`."""
+        unreported = self._unreported(connection, owner) if self._given else []
+        listed, document = self._listed[_EXECUTIONS], {"keys": key_document(keys)}
+        refused: list[tuple[str, str]] = []
+        waiting = _queued_calls(connection, listed, document) if limits else []
+        if waiting and any(call.tool in limits for call in waiting):
+            refused = _over_limit(connection, waiting, limits)
+            document = {"keys": key_document(set(keys).difference(refused))}
+        claims = _claims(_locked(connection, _EXECUTIONS, NO_LIMIT, listed, queued, parameters=document))
+        rows = [*self._rows(connection, unreported), *self._give_rows(connection, claims, owner)]
+        callers = [row for row in rows if row.attempt]  # they began on another worker, and may have nested calls
+        while callers and (nested := _nested_calls(connection, callers)):
+            callers = self._give_rows(connection, nested, owner)
+            rows += callers
+        named = {(row.session_id,) for row in rows}
+        made = connection.execute(self._made_at, {"keys": key_document(named)}) if named else ()
+        return Claimed(rows, refused, {row.id: row.made_at for row in made})
+
+    def _give_rows(self, connection: Connection, claims: Collection[Claim], owner: str) -> list[ExecutionRow]:
+        """Give executions to a process, and return them in the order of the claims."""
+        if not claims:
+            return []
+        self._given.update(claims)
+        given = update(executions).where(self._listed[_EXECUTIONS], incomplete).values(owner=owner, ready=False)
+        returning = given.returning(*columns_of(executions, ExecutionRow))
+        found = connection.execute(returning, {"keys": key_document([claim.key for claim in claims])}).mappings()
+        rows = {(row["session_id"], row["id"]): ExecutionRow(**row) for row in found}
+        return [rows[claim.key] for claim in claims if claim.key in rows]
+
+    def _rows(self, connection: Connection, claims: Collection[Claim]) -> list[ExecutionRow]:
+        if not claims:
+            return []
+        wanted = select(*columns_of(executions, ExecutionRow)).where(self._listed[_EXECUTIONS])
+        ordered = wanted.order_by(executions.c.session_id, executions.c.place)
+        found = connection.execute(ordered, {"keys": key_document([claim.key for claim in claims])})
+        return [ExecutionRow(**row) for row in found.mappings()]
 
     def settle(self) -> None:
         """Note that what was given is committed, and that the heir learns of it."""
@@ -162,20 +256,77 @@ def _remove(connection: Connection, owner_id: str, beat: int) -> bool:
     return owns_work
 
 
+def queue_depths(connection: Connection) -> list[QueueDepth]:
+    """See `Queues.queue_depths`."""
+    queue = executions.c.queue
+    found = select(queue, func.count(), func.min(executions.c.queued_at)).where(queued, queue != "").group_by(queue)
+    return [QueueDepth(*row) for row in connection.execute(found.order_by(queue))]
+
+
+def queued_calls(connection: Connection, queue: str, before: float, limit: int) -> list[QueuedCall]:
+    """See `Queues.queued_calls`."""
+    waits = queued, executions.c.queue == queue, executions.c.queued_at < before
+    found = select(*_QUEUED_CALL).where(*waits).order_by(executions.c.queued_at).limit(limit)
+    return [QueuedCall(*row) for row in connection.execute(found)]
+
+
+_QUEUED_CALL = executions.c.session_id, executions.c.id, executions.c.tool, executions.c.queue
+
+
+def _queued_calls(connection: Connection, listed: ColumnElement[bool], document: Mapping[str, Any]) -> list[QueuedCall]:
+    """Return those of the listed executions that wait in a queue and are not to be cancelled."""
+    found = select(*_QUEUED_CALL).where(listed, queued, executions.c.queue != "", not_(executions.c.cancelling))
+    return [QueuedCall(*row) for row in connection.execute(found, document)]
+
+
+def _over_limit(
+    connection: Connection, waiting: Iterable[QueuedCall], limits: Mapping[str, int]
+) -> list[tuple[str, str]]:
+    """Return the calls of tools with a limit for which there is no room. Processes that count them take turns."""
+    connection.execute(select(owners.c.id).order_by(owners.c.id).with_for_update())
+    limited = [call for call in waiting if call.tool in limits]
+    tools = {call.tool for call in limited}
+    runs = incomplete, executions.c.owner.is_not(None), executions.c.queue != "", executions.c.tool.in_(tools)
+    counted = select(executions.c.tool, func.count()).where(*runs).group_by(executions.c.tool)
+    room = {tool: limits[tool] for tool in tools}
+    for tool, running_calls in connection.execute(counted):
+        room[tool] -= running_calls
+    refused: list[tuple[str, str]] = []
+    for call in limited:
+        if room[call.tool] > 0:
+            room[call.tool] -= 1
+        else:
+            refused.append((call.session_id, call.id))
+    return refused
+
+
+def _nested_calls(connection: Connection, callers: Iterable[ExecutionRow]) -> list[Claim]:
+    """Return the unfinished nested calls that run where these executions do."""
+    keys = [(row.session_id, row.id) for row in callers]
+    nested = select(executions.c.session_id, executions.c.id, executions.c.user_id, executions.c.kind).where(
+        queued, executions.c.queue == "", tuple_(executions.c.session_id, executions.c.parent_id).in_(keys)
+    )
+    return [Claim(*row) for row in connection.execute(nested.order_by(executions.c.session_id, executions.c.place))]
+
+
 def _locked(
-    connection: Connection, work: _Work, limit: int, *wanted: ColumnElement[bool]
+    connection: Connection,
+    work: _Work,
+    limit: int,
+    *wanted: ColumnElement[bool],
+    parameters: Mapping[str, Any] | None = None,
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Lock work that is not done, and return its claims and places."""
     of_session = work.table.c.session_id
     columns = of_session, work.id.label("id"), work.table.c.user_id, work.kind, work.place.label("place")
     locked = select(*columns).where(*wanted, work.pending).with_for_update(of=work.table)
-    return connection.execute(locked.order_by(of_session, work.lock_order).limit(limit)).all()
+    return connection.execute(locked.order_by(of_session, work.lock_order).limit(limit), parameters).all()
 
 
 def _waiting_for_people(
     connection: Connection, held: ColumnElement[bool], waiting: Sequence[Row[*tuple[Any, ...]]]
 ) -> set[tuple[str, str]]:
-    """Return those of the locked executions, the first of their process, that wait for a person.
+    """Return those of the locked executions, the first of their process, that need no process until a person answers.
 
     This is a separate query: the query that locks them may have waited for an answer that is committed by now, and
     does not see it.
@@ -184,8 +335,15 @@ def _waiting_for_people(
         return set()
     key = executions.c.session_id, executions.c.id
     last = tuple_(literal(waiting[-1].session_id), literal(waiting[-1].id))
-    query = select(*key).where(held, incomplete, _waits_for_person, tuple_(*key) <= last)
-    return {(row[0], row[1]) for row in connection.execute(query)}
+    at_rest = executions.c.status == "waiting", executions.c.parent_id.is_(None), not_(executions.c.cancelling)
+    found = select(*key).join(requests, _of_execution).where(held, incomplete, *at_rest, tuple_(*key) <= last)
+    waits = _any_request("open") == 1, _any_request("answered") == 0
+    return {(row[0], row[1]) for row in connection.execute(found.group_by(*key).having(*waits))}
+
+
+def _any_request(status: str) -> ColumnElement[int]:
+    """Return 1 if a request of the group has this status, otherwise 0."""
+    return func.max(case((requests.c.status == status, 1), else_=0))
 
 
 def _claims(rows: Iterable[Row[*tuple[Any, ...]]]) -> list[Claim]:

@@ -3,14 +3,17 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import BigInteger, Connection, Select, and_, bindparam, case, func, literal, select
+from sqlalchemy import BigInteger, Connection, Select, and_, bindparam, case, func, literal, select, union_all
 from sqlalchemy.exc import DataError
 
 from ...storage import patience
 from ...storage.brief import Brief
+from ...storage.document_records import DocumentRow
 from ...storage.errors import StoreError
 from ...storage.event_log import PAGE_BYTES, Head, Page
-from ...storage.owners import Stopping
+from ...storage.memory_records import MemoryQuery
+from ...storage.owners import QueuedCall, Stopping
+from ...storage.queues import QueueDepth
 from ...storage.rows import (
     TURN,
     ExecutionRow,
@@ -23,11 +26,15 @@ from ...storage.rows import (
     TurnRow,
 )
 from ...storage.session_list import ListPosition, SessionSummary
+from ...user_memory import MemoryHit, Note, NotePosition
+from . import document_queries, note_queries
 from .backend import Backend
 from .brief_queries import brief_executions, brief_requests
 from .key_queries import KEY
+from .memory_search import search
 from .open_database import OpenDatabase
-from .session_queries import SESSION, recent_sessions, session_row
+from .owner_queries import queue_depths, queued_calls
+from .session_queries import SESSION, USAGE, recent_sessions, session_row
 from .statements import key_document
 from .tables import (
     api_keys,
@@ -67,7 +74,7 @@ _after, _limit = bindparam("after", type_=BigInteger()), bindparam("limit", type
 _first = case((sessions.c.first_seq > _after, sessions.c.first_seq), else_=_after + 1)
 _on_page = and_(events.c.session_id == sessions.c.id, events.c.seq > _after, events.c.seq < _first + _limit)
 _PAGE = (
-    select(sessions.c.first_seq, sessions.c.last_seq, events.c.body)
+    select(sessions.c.first_seq, sessions.c.last_seq, made_at, events.c.body)
     .select_from(sessions.outerjoin(events, _on_page))
     .where(sessions.c.id == bindparam("id"))
     .order_by(events.c.seq)
@@ -93,6 +100,7 @@ class SqlReads:
         self._running_turns = _TURN.where(key_filter(turns.c.session_id), running).order_by(
             turns.c.session_id, turns.c.number
         )
+        self._usage = USAGE.where(key_filter(sessions.c.id))
         self._inputs = _INPUT.where(inputs.c.session_id == bindparam("session_id"), key_filter(inputs.c.id)).order_by(
             inputs.c.id
         )
@@ -116,11 +124,13 @@ class SqlReads:
             idempotency_keys.c.session_id == bindparam("session_id"), idempotency_keys.c.key == bindparam("key")
         )
         self._owners = select(owners).order_by(owners.c.id)
-        self._stopping = select(executions.c.session_id, executions.c.id, executions.c.kind).where(
-            executions.c.owner == bindparam("owner"), stopping
-        )
-        self._stopping_turns = select(turns.c.session_id, turns.c.turn_id, literal(TURN)).where(
-            turns.c.owner == bindparam("owner"), stopping_turns
+        self._stopping = union_all(
+            select(executions.c.session_id, executions.c.id, executions.c.kind).where(
+                executions.c.owner == bindparam("owner"), stopping
+            ),
+            select(turns.c.session_id, turns.c.turn_id, literal(TURN)).where(
+                turns.c.owner == bindparam("owner"), stopping_turns
+            ),
         )
 
     async def session(self, session_id: str) -> SessionRow | None:
@@ -202,6 +212,10 @@ class SqlReads:
     async def running_turns(self, session_ids: Collection[str]) -> list[TurnRow]:
         return await self._rows(TurnRow, self._running_turns, zip(session_ids))
 
+    async def usage(self, session_ids: Collection[str]) -> dict[str, bytes]:
+        rows = await self._rows(dict[str, Any], self._usage, zip(session_ids))
+        return {row["id"]: row["usage"] for row in rows if row["usage"] is not None}
+
     async def inputs(self, session_id: str, ids: Collection[str]) -> list[InputRow]:
         return await self._rows(InputRow, self._inputs, zip(ids), session_id=session_id)
 
@@ -256,15 +270,37 @@ class SqlReads:
         statement = KEY if user_id is None else KEY.where(api_keys.c.user_id == user_id)
         return await self._rows(KeyRow, statement.order_by(api_keys.c.place).limit(limit))
 
+    async def note(self, user_id: str, key: str) -> Note | None:
+        return await self._read(lambda c: note_queries.find(c, user_id, key), None)
+
+    async def notes(
+        self, user_id: str, *, tag: str | None = None, before: NotePosition | None = None, limit: int = 100
+    ) -> list[Note]:
+        return await self._read(lambda c: note_queries.listed(c, user_id, tag, before, limit), [])
+
+    async def search_memory(self, query: MemoryQuery) -> list[MemoryHit]:
+        return await self._read(lambda c: search(c, query, self._database.find_entries), [])
+
+    async def document(self, user_id: str, collection: str, key: str) -> DocumentRow | None:
+        return await self._read(lambda c: document_queries.find(c, user_id, collection, key), None)
+
+    async def documents(
+        self, user_id: str, collection: str, *, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[DocumentRow]:
+        return await self._read(lambda c: document_queries.listed(c, user_id, collection, prefix, after, limit), [])
+
     async def owners(self) -> list[OwnerRow]:
         return await self._rows(OwnerRow, self._owners)
 
-    async def stopping(self, owner_id: str) -> list[Stopping]:
-        def job(connection: Connection) -> list[Stopping]:
-            queries = (self._stopping, self._stopping_turns)
-            return [Stopping(*row) for query in queries for row in connection.execute(query, {"owner": owner_id})]
+    async def queue_depths(self) -> list[QueueDepth]:
+        return await self._read(queue_depths, [])
 
-        return await self._read(job, [])
+    async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
+        return await self._read(lambda c: queued_calls(c, queue, before, limit), [])
+
+    async def stopping(self, owner_id: str) -> list[Stopping]:
+        wanted = {"owner": owner_id}
+        return await self._read(lambda c: [Stopping(*row) for row in c.execute(self._stopping, wanted)], [])
 
     @property
     def _here(self) -> OpenDatabase:
@@ -300,7 +336,7 @@ class SqlReads:
 
     def _read_page(self, connection: Connection, session_id: str, after: int, limit: int, max_bytes: int) -> Page:
         """Read a page in parts: the size of the first few events says how many more to read."""
-        first, first_seq, last_seq = after + 1, 1, 0
+        first, first_seq, last_seq, created_at = after + 1, 1, 0, 0.0
         lines: list[bytes] = []
         size, count = 0, min(limit, _FEW)
         while True:
@@ -308,7 +344,7 @@ class SqlReads:
             rows = connection.execute(_PAGE, {"id": session_id, "after": start, "limit": max(0, count)}).all()
             if not rows or (lines and rows[0].first_seq > start + 1):  # some were trimmed: a page has no gaps
                 break
-            first_seq, last_seq = rows[0].first_seq, rows[0].last_seq
+            first_seq, last_seq, created_at, _ = rows[0]
             first = first if lines else max(first, first_seq)
             bodies = [row.body for row in rows if row.body is not None]
             for body in bodies:
@@ -319,7 +355,7 @@ class SqlReads:
             if len(bodies) < count or len(lines) >= limit or size >= max_bytes:
                 break
             count = min(limit - len(lines), max(1, (max_bytes - size) * len(lines) // size))
-        return Page(first, lines, first_seq, last_seq)
+        return Page(first, lines, first_seq, last_seq, created_at)
 
 
 def _idempotency(*, answer: str, **fields: Any) -> IdempotencyRow:

@@ -3,7 +3,7 @@
 Alembic is loaded only if there is something to migrate.
 """
 
-from sqlalchemy import Connection, column, inspect, select, table
+from sqlalchemy import ColumnElement, Connection, column, inspect, select, table
 
 from ...storage.errors import StoreError, StoreOutdated
 from ...storage.migration import Migrated
@@ -28,6 +28,11 @@ def require_current(stored: str | None) -> None:
 def verify(connection: Connection) -> None:
     """Raise `StoreOutdated` unless the database has the revision of this version."""
     require_current(connection.execute(select(_version.c.version_num)).scalar_one())
+
+
+def is_current() -> ColumnElement[bool]:
+    """Return the condition that the database has the revision of this version."""
+    return select(_version.c.version_num).scalar_subquery() == REVISION
 
 
 def is_empty(connection: Connection) -> bool:

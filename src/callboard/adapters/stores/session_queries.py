@@ -9,6 +9,7 @@ from ...storage.rows import SessionRow
 from ...storage.session_list import ListPosition, SessionSummary
 from ...storage.text import is_storable
 from ...storage.titles import fold_title
+from ...types import RequestPurpose
 from .tables import events, executions, incomplete, requests, running, session_tool_state, sessions, turns
 
 _active_at = (
@@ -27,10 +28,12 @@ SESSION = select(
     _active_at,
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 
+_to_people = requests.c.purpose != literal_column(f"'{RequestPurpose.FRONT_END_TOOL.value}'")
 _waiting = (
     select(func.count())
     .where(
         requests.c.session_id == sessions.c.id,
+        _to_people,
         requests.c.status == literal_column("'open'"),  # a parameter would keep SQLite from using the partial index
         or_(
             requests.c.expires_at.is_(None), requests.c.expires_at > bindparam("now", type_=requests.c.expires_at.type)
@@ -42,6 +45,7 @@ _waiting = (
 _asking = exists().where(
     requests.c.session_id == executions.c.session_id,
     requests.c.execution_id == executions.c.id,
+    _to_people,
     requests.c.status == literal_column("'open'"),
 )
 
@@ -55,8 +59,22 @@ _running = or_(
     _any(turns.c.session_id == sessions.c.id, running),
     _any(executions.c.session_id == sessions.c.id, incomplete, ~_asking),
 )
+_usage = (
+    select(turns.c.usage)
+    .where(turns.c.session_id == sessions.c.id)
+    .order_by(turns.c.number.desc())
+    .limit(1)
+    .correlate(sessions)
+    .scalar_subquery()
+    .label("usage")
+)
+USAGE = select(sessions.c.id, _usage)
 _SUMMARY = SESSION.add_columns(
-    sessions.c.active_at.label("listed_at"), _waiting.label("waiting"), _running.label("running")
+    sessions.c.active_at.label("listed_at"),
+    _waiting.label("waiting"),
+    _running.label("running"),
+    sessions.c.last_execution.label("calls"),
+    _usage,
 )
 _position = tuple_(sessions.c.active_at, sessions.c.id)
 _title = func.coalesce(sessions.c.given_title_folded, sessions.c.auto_title_folded)
@@ -98,5 +116,7 @@ def session_row(
     )
 
 
-def _summary(*, listed_at: float, waiting: int, running: bool, **fields: Any) -> SessionSummary:
-    return SessionSummary(session_row(**fields), listed_at, waiting, bool(running))
+def _summary(
+    *, listed_at: float, waiting: int, running: bool, calls: int, usage: bytes | None, **fields: Any
+) -> SessionSummary:
+    return SessionSummary(session_row(**fields), listed_at, waiting, bool(running), calls, usage)

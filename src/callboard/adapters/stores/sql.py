@@ -5,7 +5,8 @@ only.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -13,10 +14,13 @@ from sqlalchemy.exc import DataError
 
 from ...storage import patience
 from ...storage.change import Change
+from ...storage.document_records import CollectionLimits, DocumentRow, DocumentWrite
 from ...storage.errors import Conflict, StoreError
 from ...storage.owners import Recovered
+from ...storage.queues import Claimed
 from ...storage.rows import KeyRow, OwnerRow
-from . import key_queries, pruning, revisions
+from ...user_memory import Note
+from . import document_queries, key_queries, note_queries, pruning, revisions
 from .backend import Backend
 from .connections import PinnedConnection
 from .group_commit import GroupCommit
@@ -92,7 +96,7 @@ class SqlStore(SqlReads):
             return self._work.beat(connection, owner_id)
 
         here = self._here
-        return here.heartbeats.run(_checked(beat))
+        return here.heartbeats.run(beat)
 
     async def living(self, owner_ids: Collection[str]) -> dict[str, bool]:
         here = self._here
@@ -120,6 +124,27 @@ class SqlStore(SqlReads):
             here.locks.forget(owner_id)
         return recovered
 
+    async def claim(
+        self, keys: Collection[tuple[str, str]], owner: str, limits: Mapping[str, int] | None = None
+    ) -> Claimed:
+        def claim(connection: PinnedConnection) -> Claimed:
+            done = connection.run(_checked(lambda c: self._work.claim(c, others, owner, limits or {})))
+            self._work.settle()
+            return done
+
+        here, wanted = self._here, list(dict.fromkeys(keys))
+        if limits:
+            new = Claimed([], [], {})
+        else:
+            claim_new = partial(self._work.claim_new, keys=wanted, owner=owner)
+            new = await here.claims.do(lambda connection: connection.run(claim_new))
+        known = {(row.session_id, row.id) for row in new.rows}
+        others = [key for key in wanted if key not in known]
+        if not others:
+            return new
+        rest = await here.writer.do(claim)
+        return Claimed([*new.rows, *rest.rows], rest.refused, {**new.sessions, **rest.sessions})
+
     async def add_key(self, row: KeyRow) -> None:
         await self._here.writer.do(lambda connection: connection.run(_checked(lambda c: key_queries.add(c, row))))
 
@@ -128,6 +153,23 @@ class SqlStore(SqlReads):
 
     async def key_used(self, key_id: str, at: float) -> None:
         await self._write(lambda c: key_queries.used(c, key_id, at), None)
+
+    async def save_note(self, user_id: str, note: Note, *, most: int) -> Note:
+        statements = self._database.statements
+        job = _checked(lambda c: note_queries.save(c, statements, user_id, note, most))
+        return await self._here.writer.do(lambda connection: connection.run(job), patience.writer(), writes=True)
+
+    async def delete_note(self, user_id: str, key: str) -> bool:
+        return await self._write(lambda c: note_queries.remove(c, user_id, key), False)
+
+    async def put_document(
+        self, user_id: str, collection: str, write: DocumentWrite, limits: CollectionLimits
+    ) -> DocumentRow:
+        job = _checked(lambda c: document_queries.put(c, user_id, collection, write, limits))
+        return await self._here.writer.do(lambda connection: connection.run(job), patience.writer(), writes=True)
+
+    async def delete_document(self, user_id: str, collection: str, key: str) -> bool:
+        return await self._write(lambda c: document_queries.remove(c, user_id, collection, key), False)
 
     async def _write(self, job: Callable[[Connection], T], nothing: T) -> T:
         """Return the result of a write; `nothing` if it names what no database can hold."""

@@ -16,12 +16,14 @@ from ...storage.session_list import advance_activity
 from ...storage.titles import fold_title
 from .conflicts import find_conflict
 from .event_header import event_header
+from .memory_words import message_row
 from .statements import Row
 
 # The values of rows, in the order of the columns in `statements.sql`. JSON comes last.
 _execution_values = attrgetter(
     *("session_id", "id", "user_id", "call_id", "tool", "kind", "fingerprint", "status", "priority", "attempt"),
-    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at", "document"),
+    *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at", "queue"),
+    "document",
 )
 _execution_json = attrgetter("display_arguments", "errors", "value", "error")
 _turn_values = attrgetter("session_id", "turn_id", "user_id", "status", "started_at", "completed_at", "owner")
@@ -44,15 +46,20 @@ class StagedWork:
     owner: str | None = None
     finished: bool = False
     cancelling: bool = False
+    queue: str | None = None
+    """The queue that changes write for an execution."""
     values: Row | None = None
     """The values to write, without those of `row`."""
     only_cancelled: bool = False
     """Whether changes cancel it, and write nothing else of it."""
+    received: bool = False
+    """Whether its caller received the result, so that it is not late."""
 
     def write(self, row: ExecutionRow | TurnRow, values: Row) -> None:
         self.owner = row.owner
         self.finished = row.completed_at is not None
         self.cancelling = self.cancelling or row.cancelling
+        self.queue = row.queue if isinstance(row, ExecutionRow) else None
         self.values = values
         self.only_cancelled = False
 
@@ -61,6 +68,11 @@ class StagedWork:
         if not self.finished:
             self.cancelling = True
             self.only_cancelled = self.values is None
+
+    @property
+    def may_be_ready(self) -> bool:
+        """Whether it is an execution that a process may have to take up: without an owner, and not for a worker."""
+        return self.owner is None and not self.finished and (self.queue is None or self.cancelling)
 
     def row(self) -> Row:
         """Return the row to write."""
@@ -93,6 +105,7 @@ class StagedSession:
         writes: int,
         made_at: float,
         active_at: float,
+        user_id: str | None,
     ) -> None:
         self.id = session_id
         self.last_seq = last_seq
@@ -103,7 +116,7 @@ class StagedSession:
         self.made_at = made_at
         self.active_at = active_at
         self.exists = True
-        self.user_id = ""
+        self.user_id = user_id or ""
         self.row: SessionRow | None = None
         """The row to write."""
         self.counted = False
@@ -150,6 +163,8 @@ class StagedGroup:
         self.deliveries: dict[tuple[str, str], Row] = {}
         """Deliveries of stored inputs, by session and id."""
         self.transcript: list[Row] = []
+        self.messages: list[Row] = []
+        """Messages of these entries, for the search."""
         self.events: list[Row] = []
         self.keys: dict[tuple[str, int], Row] = {}
         """Idempotency keys, by session and slot."""
@@ -192,6 +207,7 @@ class StagedGroup:
             (write.row, (*_request_values(write.row), *_texts(_request_json(write.row)))) for write in change.requests
         ]
         entries = [entry.decode() for entry in change.transcript]
+        usages = _texts(tuple(write.row.usage for write in change.turns)) if change.turns else []
         if change.session is not None:
             session.exists = True
             session.user_id = change.session.user_id
@@ -212,16 +228,25 @@ class StagedGroup:
         for row, values in requests:
             self.known_requests[row.id] = StagedRequest(row.session_id, row.status)
             self.requests[row.id] = values
-        self._stage_conversation(session, change)
+        self._stage_conversation(session, change, usages)
         for execution_id in change.late:
             session.unconsumed[execution_id] = None
         for execution_id in change.consumed:
             del session.unconsumed[execution_id]
+        for execution_id in change.received:
+            session.executions[execution_id].received = True
         for execution_id in change.cancel:
             session.executions[execution_id].cancel()
         for entry in entries:
             session.last_entry += 1
             self.transcript.append((session.id, session.last_entry, entry))
+        if change.said_at is not None:
+            first = session.last_entry - len(entries) + 1
+            rows = (
+                message_row(session.user_id, session.id, position, entry, change.said_at)
+                for position, entry in enumerate(change.transcript, first)
+            )
+            self.messages += [row for row in rows if row is not None]
         session.counted = session.counted or bool(entries or executions)
 
     def _stage_key(self, session: StagedSession, row: IdempotencyRow, seq: int) -> None:
@@ -234,9 +259,9 @@ class StagedGroup:
         slot = session.last_key % MAX_IDEMPOTENCY_KEYS
         self.keys[session.id, slot] = (session.id, slot, row.key, row.fingerprint, row.seq, row.answer.decode(), row.at)
 
-    def _stage_conversation(self, session: StagedSession, change: Change) -> None:
-        for row, _, _ in change.turns:
-            session.turns.setdefault(row.number, StagedWork(row.number)).write(row, _turn_values(row))
+    def _stage_conversation(self, session: StagedSession, change: Change, usages: list[str | None]) -> None:
+        for (row, _, _), usage in zip(change.turns, usages, strict=True):
+            session.turns.setdefault(row.number, StagedWork(row.number)).write(row, (*_turn_values(row), usage))
         for number in change.stop_turns:
             session.turns[number].cancel()
         for row in change.inputs:

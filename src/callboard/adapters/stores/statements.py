@@ -1,7 +1,7 @@
 """Named SQL statements. Each database has a file of them, `statements.sql`, and a class that runs them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,6 +10,9 @@ from sqlalchemy import Connection
 
 Row = tuple[Any, ...]
 """Values in the order of a statement's columns; JSON as text."""
+
+Key = Sequence[str | int]
+"""Values in the order of the columns that a statement compares them with."""
 
 Batch = dict[str, str]
 """Documents of rows by the names of the statements that write them: they are sent together with a later statement."""
@@ -20,8 +23,15 @@ _NAMED = re.compile(r"^-- (\w+): .+\n((?:(?!^-- ).*\n?)+)", re.MULTILINE)
 class Statements(Protocol):
     """The statements that write groups of changes, for one kind of database."""
 
-    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> Any:
+    def execute(self, connection: Connection, name: str, keys: Iterable[Key]) -> Any:
         """Run a statement for these keys, and return the driver's cursor."""
+        ...
+
+    def read_all(self, connection: Connection, keys: Mapping[str, Collection[Key]]) -> dict[str, Sequence[Row]]:
+        """Run statements that read or lock, in their order, each for its keys. Returns the rows of each.
+
+        A statement without keys is not run.
+        """
         ...
 
     def write(
@@ -45,7 +55,7 @@ def read_statements(file: Path) -> dict[str, str]:
     return {name: text.strip().removesuffix(";") for name, text in _NAMED.findall(file.read_text())}
 
 
-def key_document(keys: Iterable[Sequence[str | int]]) -> str:
+def key_document(keys: Iterable[Key]) -> str:
     """Encode keys, each a sequence of as many values as the statement compares columns."""
     return to_json(list(keys)).decode()
 

@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -22,10 +23,11 @@ from sqlalchemy import (
     func,
     select,
 )
+from sqlalchemy.dialects.postgresql import TSVECTOR
 
 from .json_text import JsonText, PostgresJson
 
-REVISION = "0012"
+REVISION = "0016"
 """The newest revision of the migrations, which this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -143,6 +145,7 @@ executions = Table(
     Column("cancelling", Boolean, nullable=False),
     Column("retry_at", Double),
     Column("ready", Boolean, nullable=False, server_default=false()),
+    Column("queue", _name),
     UniqueConstraint("session_id", "id", name="executions_id"),
     UniqueConstraint("session_id", "call_id", name="executions_call"),
 )
@@ -152,9 +155,12 @@ executions = Table(
 
 incomplete = executions.c.completed_at.is_(None)
 stopping = and_(executions.c.cancelling, incomplete)
+queued = and_(executions.c.queue.is_not(None), executions.c.owner.is_(None), incomplete)
+"""The condition that an execution waits for a worker, or that its caller does."""
 _partial_index("executions_unfinished", incomplete, executions.c.session_id, executions.c.place)
 _partial_index("executions_owner", incomplete, executions.c.owner, executions.c.session_id, executions.c.id)
 _partial_index("executions_ready", executions.c.ready, executions.c.session_id, executions.c.id)
+_partial_index("executions_queued", queued, executions.c.queue, executions.c.queued_at)
 _partial_index("executions_stopping", stopping, executions.c.owner)
 """Finds the executions that a process is to cancel without reading all that it runs."""
 
@@ -170,6 +176,7 @@ turns = Table(
     Column("completed_at", Double),
     Column("owner", _name, nullable=False),
     Column("cancelling", Boolean, nullable=False),
+    Column("usage", _json),
 )
 """The turns of conversations. Those that run are found by their session, by their process, and if asked to stop."""
 
@@ -292,3 +299,59 @@ api_keys = Table(
     UniqueConstraint("id", name="api_keys_id"),
 )
 """The API keys of all users. They are found by their ids."""
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("user_id", _name, primary_key=True),
+    Column("key", _name, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Index("notes_recent", "user_id", "updated_at", "key"),
+)
+"""The notes of all users. `tags` has a line break before and after each tag."""
+
+memory_entries = Table(
+    "memory_entries",
+    metadata,
+    Column("id", _number, Identity(), primary_key=True),
+    Column("user_id", _name, nullable=False),
+    Column("session_id", _name, _of_session()),
+    Column("position", BigInteger),
+    Column("note_key", _name),
+    Column("at", Double, nullable=False),
+    Column("words", Text().with_variant(TSVECTOR(), "postgresql"), nullable=False),
+    ForeignKeyConstraint(["user_id", "note_key"], ["notes.user_id", "notes.key"], ondelete="CASCADE"),
+)
+"""What a search finds: the messages in transcripts, and the notes. The texts are in `transcript` and `notes`.
+
+`words` are those of the text, each after a mark of its user (see `memory_words`), so that a search reads no entries of
+other users. PostgreSQL has an index of them; on SQLite the table `memory_words` is that index, and triggers fill it."""
+
+_partial_index("memory_entries_session", memory_entries.c.session_id.is_not(None), memory_entries.c.session_id)
+_partial_index(
+    "memory_entries_note",
+    memory_entries.c.note_key.is_not(None),
+    memory_entries.c.user_id,
+    memory_entries.c.note_key,
+)
+Index("memory_entries_words", memory_entries.c.words, postgresql_using="gin").ddl_if(dialect="postgresql")
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("user_id", _name, primary_key=True),
+    Column("collection", _name, primary_key=True),
+    Column("key", _name, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("writer", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("value", Text, nullable=False),
+    Index("documents_size", "user_id", "collection", "size"),
+)
+"""The documents of all users. `value` is JSON, kept as text, so that a repeated write is recognized.
+
+`size` is the number of bytes of `value`: its index gives the size of a collection without reading the documents."""

@@ -1,4 +1,4 @@
-"""`callboard demo`: a chat or a scripted tour of every kind of tool, with no key and no network."""
+"""`callboard demo`: a chat or a scripted tour of every kind of tool, with no API key and no network."""
 
 import asyncio
 import math
@@ -39,7 +39,7 @@ _REQUESTS = frozenset({EventKind.HUMAN_REQUEST, EventKind.WALLET_TX_REQUEST})
 
 def run_demo(
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="A model of Pydantic AI, such as anthropic:claude-sonnet-4-5.")
+        str, typer.Option(metavar="NAME", help="A model of Pydantic AI, such as anthropic:claude-sonnet-5-5.")
     ] = OFFLINE,
     script: Annotated[bool, typer.Option("--script", help="Play a tour that needs no input.")] = False,
     as_json: Annotated[
@@ -50,21 +50,22 @@ def run_demo(
     ] = "memory://",
     pace: Annotated[float, typer.Option(metavar="SECONDS", help="Time for each step of the slow tools.")] = 0.4,
 ) -> None:
-    """Chat with a model that uses tools, with no key and no network.
+    """Chat with a model that uses tools, offline, without an API key.
 
     On a terminal you type, also while tools run, and answer their
     requests. Elsewhere, or with --script, a tour is played. The offline
     model is not a language model: it knows a few phrases. Choose another
-    model with --model; its key is read from the environment.
+    model with --model; its API key is read from the environment.
 
     Exit codes:
 
+    \b
       0  succeeded
       1  failed; the message gives the reason
       2  the command line is not valid
     124  the tour got no event in time
     130  stopped by Ctrl-C
-    """
+    """  # noqa: D301  # \b keeps the lines of a paragraph apart
     if not (math.isfinite(pace) and 0 <= pace <= 60):
         raise CommandError("--pace must be a number of seconds from 0 to 60.", Exit.USAGE)
     chatting = not (script or as_json) and sys.stdin.isatty() and is_interactive(out)

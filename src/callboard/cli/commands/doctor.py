@@ -1,5 +1,6 @@
 """`callboard doctor`: check whether a server can start here, and print what to do if not."""
 
+import asyncio
 import os
 import socket
 import sys
@@ -17,9 +18,10 @@ import typer
 from rich.text import Text
 
 from ...errors import CallboardError
-from ...runtime import open_store, store_status
+from ...runtime import open_engine, open_store, store_status
 from ...settings import GATE_PREFIX, PREFIX, Settings
 from ...storage.errors import StoreError
+from ..options import EngineAddress
 from ..process import Exit
 from ..terminal.console import AsJson, Column, out, print_json, show_table
 from ..terminal.text import one_line
@@ -37,6 +39,9 @@ EXTRAS = {
     "stats": ("fastdigest",),
     "dynamic": ("jsonschema_rs",),
     "http": ("httpx2",),
+    "ethereum": ("eth_abi", "eth_account", "eth_hash", "eth_utils"),
+    "mcp": ("mcp",),
+    "nats": ("nats",),
     "sql": ("sqlalchemy", "alembic"),
     "postgres": ("psycopg",),
     "chat": ("pydantic_ai",),
@@ -44,7 +49,7 @@ EXTRAS = {
     "telemetry": ("opentelemetry.sdk",),
 }
 """The optional parts, and the modules that each installs."""
-_OPTION_VARIABLES = ("HOST", "PORT", "MODEL", "STORE")
+_OPTION_VARIABLES = ("HOST", "PORT", "MODEL", "BASE_URL", "STORE", "ENGINE")
 _TEST_VARIABLES = ("TEST_POSTGRES", "CRASH_SEED")
 
 _COLUMNS = (Column("check", "bold"), Column("state"), Column("found", wraps=True), Column("what to do", wraps=True))
@@ -82,6 +87,11 @@ def run_doctor(
     model: Annotated[
         str, typer.Option(metavar="NAME", envvar="CALLBOARD_MODEL", help="The server's model.")
     ] = "offline",
+    engine: EngineAddress = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", envvar="CALLBOARD_BASE_URL", help="The model's server.", show_default=False),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check whether a server can start here. Nothing is changed, and no secret is printed.
@@ -96,9 +106,10 @@ def run_doctor(
         check_settings(),
         store_check,
         check_clock(time.time(), store),
-        check_model(model),
+        check_model(model, base_url),
         check_port(host, port),
         check_identity(host, has_keys),
+        *([] if engine is None else [check_engine(engine, store)]),
     ]
     failed = any(check.mark is Mark.PROBLEM for check in checks)
     if as_json:
@@ -189,17 +200,21 @@ def check_clock(now: float, store: str) -> Check:
     return Check("clock", Mark.OK, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)))
 
 
-def check_model(name: str) -> Check:
-    if name == "offline":
-        advice = "For a language model: set --model and its key."
+def check_model(name: str, base_url: str | None = None) -> Check:
+    if name == "offline" and base_url is None:
+        advice = "For a language model: set --model and its API key."
         return Check("model", Mark.OK, "offline, which is not a language model", advice)
     try:
-        import_module("callboard.chat.model").choose_model(name)
+        models = import_module("callboard.chat.model")
+        if base_url is not None:
+            models.compatible_model(name, base_url)
+            return Check("model", Mark.OK, f"{name}, of {base_url}")
+        models.choose_model(name)
     except ModuleNotFoundError:
         return Check("model", Mark.PROBLEM, "a package is missing", _install(["chat"]))
     except CallboardError as error:
         return Check("model", Mark.PROBLEM, str(error), "Set it, or choose another model with --model.")
-    return Check("model", Mark.OK, f"{name}, with its key")
+    return Check("model", Mark.OK, f"{name}, with its API key")
 
 
 def check_port(host: str, port: int) -> Check:
@@ -222,9 +237,11 @@ def check_identity(host: str, keys: bool) -> Check:
         return Check("identity", Mark.PROBLEM, "the server is not installed", _install(["server"]))
     except CallboardError as error:
         return Check("identity", Mark.PROBLEM, str(error), "Correct the environment variable.")
-    create = "Create a key: callboard keys create --user NAME"
+    create = "Create an API key: callboard keys create --user NAME"
     if not identity.may_listen(host, config, keys=keys):
-        return Check("identity", Mark.PROBLEM, f"other machines could use the server on {host} without a key", create)
+        return Check(
+            "identity", Mark.PROBLEM, f"other machines could use the server on {host} without an API key", create
+        )
     if config.jwks is not None and not _has_key_set(config):
         advice = "Check that CALLBOARD_JWKS names a readable key set with public keys."
         return Check("identity", Mark.PROBLEM, "the key set that verifies tokens cannot be used", advice)
@@ -232,8 +249,46 @@ def check_identity(host: str, keys: bool) -> Check:
     if ways:
         return Check("identity", Mark.OK, f"required: {' or '.join(ways)}")
     if config.insecure:
-        return Check("identity", Mark.WARNING, "any machine can use it without a key", create)
+        return Check("identity", Mark.WARNING, "any machine can use it without an API key", create)
     return Check("identity", Mark.OK, "only this machine can use it, as one user")
+
+
+def check_engine(url: str, store: str) -> Check:
+    """Check that the engine answers, that its stream can be used, and that workers serve the queues."""
+    try:
+        opened = open_engine(url)
+        problems = asyncio.run(opened.problems())
+        if store.startswith("postgres") and not problems:
+            problems = [
+                f"{depth.waiting} executions wait in the queue {depth.queue}, which no worker serves"
+                for depth in use_opened(open_store(store), lambda each: each.queue_depths())
+                if depth.queue not in asyncio.run(_served(url))
+            ]
+            if problems:
+                return Check("engine", Mark.WARNING, "; ".join(problems), "Start one: callboard worker --queues …")
+    except CallboardError as error:
+        return Check("engine", Mark.PROBLEM, str(error))
+    if problems:
+        return Check(
+            "engine", Mark.PROBLEM, "; ".join(problems), "Remove the stream, or use another name: nats://host/name"
+        )
+    if not store.startswith("postgres"):
+        return Check("engine", Mark.PROBLEM, "it answers", "An engine needs a store at a postgresql:// address.")
+    return Check("engine", Mark.OK, "it answers, and its stream can be used")
+
+
+async def _served(url: str) -> set[str]:
+    """Return the queues that workers serve."""
+    opened, connected = open_engine(url), asyncio.Event()
+    await opened.open(connected.set)
+    try:
+        async with asyncio.timeout(5.0):
+            await connected.wait()
+            return {queue for worker in await opened.workers() for queue in worker.queues}
+    except TimeoutError:
+        return set()
+    finally:
+        await opened.close()
 
 
 def unknown_variables(names: Iterable[str]) -> dict[str, str | None]:

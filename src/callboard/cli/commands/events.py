@@ -37,22 +37,24 @@ def show_events(
     as_json: Annotated[bool, typer.Option("--json", help="Print each event as a line of JSON.")] = False,
     store: Address = DEFAULT,
 ) -> None:
-    """Print the events of a session: all that are kept, or those after a number.
+    """Print the events of a session.
 
     With --follow, also print new events, from any process, until you
     press Ctrl-C (exit code 130). Reading changes nothing.
     """
     if after is not None and last is not None:
         raise CommandError("--after and --last exclude each other.", Exit.USAGE)
-    written = asyncio.Event()
+    written, followed = asyncio.Event(), session_id
 
     async def tail(store: Store) -> Exit:
+        nonlocal followed
         row = await find_session(store, session_id)
+        followed = row.id
         try:
             start = start_of(row, after, last)
         except CursorExpired as expired:
             raise CommandError(f"{expired} Use: --after {expired.first - 1}") from None
-        reader = BoardReader(store, session_id, start, _print_json_line if as_json else EventLines().show)
+        reader = BoardReader(store, row.id, start, _print_json_line if as_json else EventLines().show)
         if not follow:
             await reader.catch_up()
             return Exit.OK
@@ -65,7 +67,7 @@ def show_events(
             return Exit.INTERRUPTED
 
     def on_write(session: str | None) -> None:
-        if session in (None, session_id):
+        if session in (None, followed):
             written.set()
 
     raise typer.Exit(use_store(store, tail, on_write))

@@ -13,7 +13,7 @@ from ...storage.store import Store
 from ..process import CommandError, Exit
 from ..terminal.console import AsJson, Column, err, note, out, print_json, print_line, show_table
 from ..terminal.text import one_line, span
-from .store import DEFAULT, Address, key_data, missing_file, refuse_memory, use_opened, use_store
+from .store import DEFAULT, Address, key_data, missing_file, only_match, refuse_memory, use_opened, use_store
 
 keys = typer.Typer(help="Create, list and revoke API keys for the users of a server.", no_args_is_help=True)
 
@@ -35,18 +35,20 @@ _STYLES = {"active": "green", "revoked": "red", "expired": "yellow"}
 
 @keys.command("create")
 def create_key(
-    user: Annotated[str, typer.Option(help="The user who owns the key and its sessions.", show_default=False)],
-    name: Annotated[str | None, typer.Option(help="A name for the key, such as a device.", show_default=False)] = None,
+    user: Annotated[str, typer.Option(help="The user who owns the API key and its sessions.", show_default=False)],
+    name: Annotated[
+        str | None, typer.Option(help="A name for the API key, such as a device.", show_default=False)
+    ] = None,
     days: Annotated[
         int | None,
         typer.Option(
-            "--expires", metavar="DAYS", min=1, max=36_500, help="Days until the key expires.", show_default="never"
+            "--expires", metavar="DAYS", min=1, max=36_500, help="Days until the API key expires.", show_default="never"
         ),
     ] = None,
     as_json: AsJson = False,
     store: Address = DEFAULT,
 ) -> None:
-    """Create a key and print it, once: the store keeps only its hash.
+    """Create an API key and print it, once: the store keeps only its hash.
 
     From the first key on, servers on this store refuse requests without
     one, also from this machine. The store is created if it does not exist.
@@ -70,26 +72,28 @@ def create_key(
     out.file.write(f"{text}\n")  # alone on standard output, for scripts
     out.file.flush()
     expiry = "" if days is None else f" It expires in {span(days * DAY)}."
-    err.print(Text(f"This is the key of {one_line(user)}. Save it now: it is not shown again.{expiry}"), soft_wrap=True)
+    err.print(
+        Text(f"This is the API key of {one_line(user)}. Save it now: it is not shown again.{expiry}"), soft_wrap=True
+    )
     err.print(Text("Send it in the header: Authorization: Bearer KEY", "dim"), soft_wrap=True)
     if first:
-        note("It is the first key of this store: from now on, its servers refuse requests without a key.")
+        note("It is the first API key of this store: from now on, its servers refuse requests without one.")
 
 
 @keys.command("list")
 def list_keys(
-    user: Annotated[str | None, typer.Option(help="Only keys of this user.", show_default=False)] = None,
+    user: Annotated[str | None, typer.Option(help="Only API keys of this user.", show_default=False)] = None,
     as_json: AsJson = False,
     store: Address = DEFAULT,
 ) -> None:
-    """List all keys, oldest first, also revoked and expired ones. Their secrets are not stored."""
+    """List all API keys, oldest first, also revoked and expired ones. Their secrets are not stored."""
     rows, now = use_store(store, lambda store: store.keys(user, limit=MAX_KEYS)), time.time()
     if as_json:
         print_json([key_data(row, now) for row in rows])
     elif rows:
         show_table(_COLUMNS, [_row(row, now) for row in rows])
     else:
-        out.print("No keys.")
+        out.print("No API keys.")
     if len(rows) == MAX_KEYS:
         note(f"Only the oldest {MAX_KEYS:,} keys are listed. Filter with --user.")
 
@@ -97,24 +101,32 @@ def list_keys(
 @keys.command("revoke")
 def revoke_key(
     key_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The id of the key, or the key itself.", show_default=False)
+        str,
+        typer.Argument(metavar="ID", help="The id of the API key or its beginning, or the key.", show_default=False),
     ],
     as_json: AsJson = False,
     store: Address = DEFAULT,
 ) -> None:
-    """Revoke a key. Servers refuse it within seconds, and end the streams that it opened."""
+    """Revoke an API key. Servers refuse it within seconds, and end the streams that it opened."""
     key = read_key(key_id)
     found = key_id if key is None else key.id
     now = time.time()
-    row = use_store(store, lambda store: store.revoke_key(found, now))
+
+    async def revoke(store: Store) -> KeyRow | None:
+        if (row := await store.revoke_key(found, now)) is not None or key is not None:
+            return row
+        match = only_match(found, await store.keys(limit=MAX_KEYS), "API keys")
+        return None if match is None else await store.revoke_key(match.id, now)
+
+    row = use_store(store, revoke)
     if row is None:
         named = one_line(found.removeprefix(PREFIX).partition("_")[0][:40])  # without the secret
-        raise CommandError(f"There is no key {named}. See: callboard keys list", Exit.NOT_FOUND)
+        raise CommandError(f"There is no API key {named}. See: callboard keys list", Exit.NOT_FOUND)
     if as_json:
         print_json(key_data(row, now))
     else:
         status = "is revoked" if row.revoked_at == now else "was already revoked"
-        print_line(Text(f"The key {row.id} of {one_line(row.user_id)} {status}."))
+        print_line(Text(f"The API key {row.id} of {one_line(row.user_id)} {status}."))
 
 
 def _row(row: KeyRow, now: float) -> tuple[str | Text, ...]:

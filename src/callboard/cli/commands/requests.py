@@ -24,6 +24,7 @@ from .store import (
     Address,
     find_session,
     is_alive,
+    only_match,
     owner_of,
     process_name,
     request_data,
@@ -75,10 +76,9 @@ def list_requests(
     """List open requests to people, oldest first."""
 
     async def load(store: Store) -> list[RequestRow]:
-        if session_id is not None:
-            await find_session(store, session_id)
+        session = None if session_id is None else (await find_session(store, session_id)).id
         status = None if everything else "open"
-        return await store.requests(session_id=session_id, user_id=user, status=status, limit=MAX_REQUESTS)
+        return await store.requests(session_id=session, user_id=user, status=status, limit=MAX_REQUESTS)
 
     found, now = use_store(store, load), time.time()
     rows = [row for row in found if everything or request_status(row, now) == "open"]
@@ -127,7 +127,10 @@ class Answered(NamedTuple):
 
 @requests.command("answer")
 def answer_request(
-    request_id: Annotated[str, typer.Argument(metavar="REQUEST", help="The id of the request.", show_default=False)],
+    request_id: Annotated[
+        str,
+        typer.Argument(metavar="REQUEST", help="The id of the request, or its beginning.", show_default=False),
+    ],
     answer: Annotated[
         str | None,
         typer.Argument(
@@ -173,13 +176,14 @@ def answer_request(
 
     Exit codes:
 
+    \b
       0  answered
       1  the request is no longer open, or the store cannot be used
       2  the command line is not valid
       3  the answer is not JSON or not valid; the request stays open
       4  there is no such request or tool
     130  stopped by Ctrl-C
-    """
+    """  # noqa: D301  # \b keeps the lines of a paragraph apart
     if (answer is not None) + approve + reject != 1:
         raise CommandError("Give exactly one of: an answer as JSON, --approve, --reject.", Exit.USAGE)
     if (arguments is not None and not approve) or (reason is not None and not reject):
@@ -263,8 +267,13 @@ def _read(value: str | None, name: str) -> Any:
 
 
 async def _find_open(store: Store, request_id: str) -> RequestRow:
-    """Find an open request. Raises `CommandError`, or `RequestClosed` with how and when it was closed."""
+    """Find an open request by its id, or the only one whose id begins so.
+
+    Raises `CommandError`, or `RequestClosed` with how and when it was closed.
+    """
     row = await store.request(request_id)
+    if row is None:
+        row = only_match(request_id, await store.requests(status="open", limit=MAX_REQUESTS), "open requests")
     if row is None:
         raise CommandError(
             f"There is no request {one_line(request_id)!r}. See: callboard requests list", Exit.NOT_FOUND

@@ -13,13 +13,12 @@ from rich.table import Table
 
 import callboard
 
-from ...demo.tools import tools as demo_tools
 from ...errors import MissingExtraError
 from ...telemetry.logs import configure
-from ...toolkits import built_in
-from ...tools.definition import Tool
-from ...tools.registry import Registry
-from ..options import Source, load_registry
+from ...tools.definition import RESERVED_NAMESPACE, Tool
+from ..mcp_servers import ServerFiles, Servers, add_servers
+from ..options import EngineAddress, ServedSource, load_served_registry, read_text
+from ..process import loading
 from ..terminal.console import out
 from .store import DEFAULT, Address
 
@@ -35,12 +34,28 @@ def serve(
     model: Annotated[
         str,
         typer.Option(
-            metavar="NAME", envvar="CALLBOARD_MODEL", help="A model of Pydantic AI, or offline, which needs no key."
+            metavar="NAME", envvar="CALLBOARD_MODEL", help="A model of Pydantic AI, or offline, which needs no API key."
         ),
     ] = "offline",
-    source: Source = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="CALLBOARD_BASE_URL",
+            help="The server of the model, if it speaks OpenAI's protocol: http://localhost:11434/v1 for Ollama.",
+            show_default=False,
+        ),
+    ] = None,
+    instructions: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Instructions for the model: text, or @FILE.", show_default=False),
+    ] = None,
+    engine: EngineAddress = None,
+    source: ServedSource = None,
+    mcp: Servers = None,
+    mcp_config: ServerFiles = None,
     no_auth: Annotated[
-        bool, typer.Option("--no-auth", help="Allow requests without a key from anywhere, while the store has no keys.")
+        bool, typer.Option("--no-auth", help="Allow requests without an API key from anywhere, while there are none.")
     ] = False,
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, max=600, help="Time for running turns to finish at shutdown.")
@@ -51,31 +66,39 @@ def serve(
 
     All data is kept in the store, by default callboard.db in this folder.
     By default, only this machine can reach it. To serve other machines,
-    create a key (callboard keys create) and set --host.
+    create an API key (callboard keys create) and set --host.
 
     Ctrl-C or SIGTERM stops the server: running turns get a grace period,
     streams end after their last event, and clients resume later.
     """
-    try:
-        from ...server import launch
-    except ModuleNotFoundError as missing:
-        raise MissingExtraError("The server", "server") from missing
-    secrets = [password] if (password := urlsplit(store).password) else []
+    with loading():
+        try:
+            from ...server import launch
+        except ModuleNotFoundError as missing:
+            raise MissingExtraError("The server", "server") from missing
+    addresses = [store, *(engine or "").split(",")]
+    secrets = [password for url in addresses if (password := urlsplit(url).password)]
     configure(json=as_json, level=logging.INFO if as_json else logging.WARNING, secrets=secrets)
-    tools = Registry([*built_in(), *demo_tools]) if source is None else load_registry(source)
+    tools = load_served_registry(source, demo=not (mcp or mcp_config))
+    add_servers(tools, mcp, mcp_config)
+    told = None if instructions is None else read_text(instructions, "--instructions")
+    used = model if base_url is None else import_module("callboard.chat.model").compatible_model(model, base_url)
 
     def listening(address: str, needs_key: bool) -> None:
         if as_json:
             log.info("listening", extra={"address": address, "store": _location(store), "model": model})
         else:
-            _welcome(address, store, model, len(tools), needs_key)
+            listed = sum(tool.namespace != RESERVED_NAMESPACE for tool in tools)  # as `callboard tools list` does
+            _welcome(address, store, model, listed, needs_key)
 
     launch.launch(
         launch.LaunchOptions(
             host=host,
             port=port,
             store=store,
-            model=model,
+            engine=engine,
+            model=used,
+            instructions=told,
             tools=tools,
             workers=_workers(),
             no_auth=no_auth,
@@ -99,7 +122,7 @@ def _welcome(address: str, store: str, model: str, tools: int, needs_key: bool) 
     facts.add_row("[dim]data[/]", _location(store))
     facts.add_row("[dim]model[/]", "offline (not a language model; see --model)" if model == "offline" else model)
     facts.add_row("[dim]tools[/]", str(tools))
-    facts.add_row("[dim]access[/]", "with a key" if needs_key else "without a key, as one user")
+    facts.add_row("[dim]access[/]", "with an API key" if needs_key else "without an API key, as one user")
     out.print(f"\n  [bold]callboard[/] {callboard.__version__}  [bold cyan]{address}[/]\n")
     out.print(Padding(facts, (0, 2)))
     out.print("\n  [dim]Press Ctrl-C to stop.[/]\n")

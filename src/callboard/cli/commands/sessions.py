@@ -51,6 +51,7 @@ _LISTED = (
     Column("requests"),
     Column("results"),
     Column("last activity", "dim"),
+    Column("title", wraps=True),
 )
 _UNFINISHED = (
     Column("execution", "cyan"),
@@ -103,12 +104,12 @@ async def load_status(store: Store, session_id: str) -> SessionStatus:
     """Load the status of a session. Raises `SessionNotFound`."""
     row = await find_session(store, session_id)
     now = time.time()
-    requests = await store.requests(session_id=session_id, status="open", limit=MAX_ROWS)
+    requests = await store.requests(session_id=row.id, status="open", limit=MAX_ROWS)
     return SessionStatus(
         row,
-        await store.executions(session_id, unfinished=True, limit=MAX_ROWS),
+        await store.executions(row.id, unfinished=True, limit=MAX_ROWS),
         [request for request in requests if request_status(request, now) == "open"],
-        await store.executions(session_id, ids=row.unconsumed, limit=MAX_ROWS) if row.unconsumed else [],
+        await store.executions(row.id, ids=row.unconsumed, limit=MAX_ROWS) if row.unconsumed else [],
         {owner.id: owner for owner in await store.owners()},
     )
 
@@ -119,12 +120,17 @@ def list_sessions(
     as_json: AsJson = False,
     store: Address = DEFAULT,
 ) -> None:
-    """List the sessions: state, events, open requests, unread results, and last activity."""
+    """List the sessions, the last active first.
+
+    Columns: state, events, open requests, unread results, last activity,
+    and title.
+    """
 
     async def load(store: Store) -> tuple[list[SessionRow], Counter[str]]:
         rows: list[SessionRow] = []
         while page := await store.sessions(user, after=rows[-1].id if rows else "", limit=PAGE):
             rows += page
+        rows.sort(key=lambda row: (-row.last_activity, row.id))
         now = time.time()
         requests = await store.requests(user_id=user, status="open", limit=100 * MAX_ROWS)
         return rows, Counter(row.session_id for row in requests if request_status(row, now) == "open")
@@ -141,7 +147,7 @@ def list_sessions(
 
 @sessions.command("show")
 def show_session(session_id: SessionId, as_json: AsJson = False, store: Address = DEFAULT) -> None:
-    """Show the state of a session: running calls, open requests, and unread results."""
+    """Show a session: running calls, open requests, and unread results."""
     status = use_store(store, lambda store: load_status(store, session_id))
     if as_json:
         print_json(status.data())
@@ -164,12 +170,12 @@ def close_session(
     as_json: AsJson = False,
     store: Address = DEFAULT,
 ) -> None:
-    """Close a session, as a logout does, and list the calls that keep running.
+    """Close a session, as a logout does.
 
     The command does not wait, and nothing is lost: calls in other
     processes keep running, requests stay open, and results are kept for
-    the next login. With --tools, calls of tools with `cancel_on_logout`
-    are cancelled in any process.
+    the next login. The calls that keep running are listed. With --tools,
+    calls of tools with `cancel_on_logout` are cancelled in any process.
     """
     registry = None if source is None else load_registry(source)
 
@@ -177,7 +183,7 @@ def close_session(
         status = await load_status(store, session_id)
         cancelled = [] if registry is None else _to_cancel(registry, status.executions)
         closed = replace(status.session, open=False, updated_at=time.time())
-        change = Change(session_id, session=closed, cancel=[row.id for row in cancelled])
+        change = Change(closed.id, session=closed, cancel=[row.id for row in cancelled])
         [result] = await store.commit([change])
         if isinstance(result, Conflict):
             raise result
@@ -189,7 +195,7 @@ def close_session(
     if as_json:
         print_json(
             {
-                "id": session_id,
+                "id": status.session.id,
                 "was_open": status.session.open,
                 "asked_to_stop": status.unfinished_data(cancelled),
                 "unfinished": status.unfinished_data(running),
@@ -197,7 +203,7 @@ def close_session(
         )
         return
     result = "is closed" if status.session.open else "was already closed"
-    print_line(Text(one_line(f"{session_id} of {status.session.user_id} {result}.")))
+    print_line(Text(one_line(f"{status.session.id} of {status.session.user_id} {result}.")))
     _print_part("Cancelling", _UNFINISHED, _unfinished(status, cancelled))
     _print_part("Still running", _UNFINISHED, _unfinished(status, running))
     if running and registry is None:
@@ -214,7 +220,8 @@ def _to_cancel(registry: Registry, rows: Sequence[ExecutionRow]) -> list[Executi
 
 def _listed(row: SessionRow, requests: int, now: float) -> tuple[str | Text, ...]:
     counts = (f"{number:,}" if number else "" for number in (row.last_seq, requests, len(row.unconsumed)))
-    return one_line(row.id), one_line(row.user_id), _state(row), *counts, f"{span(now - row.last_activity)} ago"
+    names, activity = (one_line(row.id), one_line(row.user_id)), f"{span(now - row.last_activity)} ago"
+    return *names, _state(row), *counts, activity, one_line(row.title or "")
 
 
 def _state(row: SessionRow) -> Text:

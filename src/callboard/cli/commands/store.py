@@ -5,7 +5,7 @@ the work carry it out.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -22,6 +22,7 @@ from ...storage.errors import StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from ...storage.store import Store
 from ..interrupts import Interrupts
+from ..process import CommandError, Exit
 from ..terminal.console import AsJson, note, out, print_json, print_logs
 from ..terminal.text import one_line
 
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 DEFAULT = "sqlite:///callboard.db"
 _FILE = "sqlite:///"
+MAX_MATCHES = 5
+"""Ids that begin with the same text of which an error lists, at most."""
 
 Address = Annotated[
     str,
@@ -40,7 +43,9 @@ Address = Annotated[
     ),
 ]
 
-SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The id of the session.", show_default=False)]
+SessionId = Annotated[
+    str, typer.Argument(metavar="SESSION", help="The id of the session, or its beginning.", show_default=False)
+]
 OnWrite = Callable[[str | None], Any]
 """Called with a session id, or None for any session, when another process has written to the store."""
 
@@ -93,7 +98,7 @@ def refuse_memory(url: str) -> None:
 
 
 def migrate(store: Address = DEFAULT, as_json: AsJson = False) -> None:
-    """Create the tables of a store, or migrate them to the newest revision.
+    """Create or migrate the tables of a store.
 
     A SQLite file is also migrated whenever it is opened. A PostgreSQL
     database is migrated only by this command, unless it is empty.
@@ -112,11 +117,28 @@ def migrate(store: Address = DEFAULT, as_json: AsJson = False) -> None:
 
 
 async def find_session(store: Store, session_id: str) -> SessionRow:
-    """Find a session by its id. Raises `SessionNotFound`."""
+    """Find a session by its id, or the only one whose id begins so. Raises `SessionNotFound` or `CommandError`."""
     row = await store.session(session_id)
+    if row is None:  # ids that begin with a text follow it in the order of ids
+        following = await store.sessions(after=session_id, limit=MAX_MATCHES)
+        row = only_match(session_id, following, "sessions")
     if row is None:
         raise SessionNotFound(f"There is no session {one_line(session_id)!r}. See: callboard sessions list")
     return row
+
+
+R = TypeVar("R", SessionRow, RequestRow, KeyRow)
+
+
+def only_match(beginning: str, rows: Iterable[R], what: str) -> R | None:
+    """Return the only row whose id begins with a text, or None. Raises `CommandError` if there are several."""
+    matching = [row for row in rows if beginning and row.id.startswith(beginning)]
+    if len(matching) > 1:
+        ids = ", ".join(one_line(row.id) for row in matching[:MAX_MATCHES])
+        raise CommandError(
+            f"Several {what} begin with {one_line(beginning)!r}: {ids}. Give more of the id.", Exit.USAGE
+        )
+    return matching[0] if matching else None
 
 
 def owner_of(row: ExecutionRow, owners: Mapping[str, OwnerRow]) -> str | None:
@@ -140,7 +162,7 @@ def process_name(owner: str) -> str:
 
 
 def session_data(row: SessionRow) -> dict[str, Any]:
-    names = ("id", "user_id", "open", "namespaces", "channel", "allow", "tools", "created_at", "updated_at")
+    names = ("id", "user_id", "title", "open", "namespaces", "channel", "allow", "tools", "created_at", "updated_at")
     return _fields(row, *names, "last_activity", "first_seq", "last_seq", "unconsumed")
 
 

@@ -25,10 +25,12 @@ from ...tools.gates import gate_label, is_open
 from ...tools.registry import Registry
 from ...types import Mode
 from ..interrupts import Interrupts, alongside, exit_after
-from ..options import Source, find_tool, load_registry, read_document
+from ..mcp_servers import ServerFiles, Servers, add_servers, list_servers
+from ..options import ServedSource, find_tool, load_served_registry, read_document
 from ..process import CommandError, Exit
 from ..terminal.call_view import CallView, JsonView, LiveView, exit_code, print_outcome
 from ..terminal.console import AsJson, Column, describe, err, is_interactive, out, print_json, print_logs, show_table
+from ..terminal.line_answers import LineAnswers
 from ..terminal.text import one_line
 
 tools = typer.Typer(help="List tools, show their schemas, and run them.", no_args_is_help=True)
@@ -48,13 +50,15 @@ EXIT_GRACE = 2.0
 
 @tools.command("list")
 def list_tools(
-    source: Source = None,
+    source: ServedSource = None,
     namespace: Annotated[str | None, typer.Option(help="Only tools of this namespace.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only tools with this tag.")] = None,
     as_json: AsJson = False,
+    mcp: Servers = None,
+    mcp_config: ServerFiles = None,
 ) -> None:
     """List the tools."""
-    registry = load_registry(source)
+    registry = list_servers(_served(source, mcp, mcp_config), mcp, mcp_config)
     chosen = [
         tool
         for tool in registry
@@ -62,7 +66,17 @@ def list_tools(
     ]
     if as_json:
         print_json(
-            [{"name": t.name, "namespace": t.namespace, "mode": t.mode, "description": t.description} for t in chosen]
+            [
+                {
+                    "name": t.name,
+                    "namespace": t.namespace,
+                    "mode": t.mode,
+                    "placement": t.placement,
+                    "queue": t.queue,
+                    "description": t.description,
+                }
+                for t in chosen
+            ]
         )
     elif chosen:
         show_table(_COLUMNS, [_row(registry, tool) for tool in chosen])
@@ -74,27 +88,38 @@ def list_tools(
 def show_schema(
     name: Annotated[str, typer.Argument(help="The name of the tool.")],
     dialect: Annotated[str, typer.Option(help=f"One of: {', '.join(DIALECTS)}.")] = "claude",
-    source: Source = None,
+    source: ServedSource = None,
+    mcp: Servers = None,
+    mcp_config: ServerFiles = None,
 ) -> None:
     """Print a tool's schema in a dialect, as JSON."""
-    print_json(find_tool(load_registry(source), name).schema(dialect))
+    registry = list_servers(_served(source, mcp, mcp_config), mcp, mcp_config)
+    print_json(find_tool(registry, name).schema(dialect))
 
 
 @tools.command("manifest")
 def show_manifest(
-    source: Source = None,
+    source: ServedSource = None,
     dialect: Annotated[
         list[str] | None, typer.Option(help="Include the schemas in this dialect. Can be repeated.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, which is the only format.")] = True,
+    mcp: Servers = None,
+    mcp_config: ServerFiles = None,
 ) -> None:
     """Print the full definitions of all tools, as JSON."""
-    print_json(load_registry(source).manifest(dialect or ()))
+    print_json(list_servers(_served(source, mcp, mcp_config), mcp, mcp_config).manifest(dialect or ()))
+
+
+def _served(source: str | None, mcp: list[str] | None, mcp_config: list[str] | None) -> Registry:
+    """Load the tools that a server with these options has, without those of MCP servers."""
+    return load_served_registry(source, demo=not (mcp or mcp_config))
 
 
 def _row(registry: Registry, tool: Tool) -> tuple[str | Text, ...]:
     summary = one_line(tool.description.partition("\n")[0])
-    mode = Text(tool.mode, style=_STYLES.get(tool.mode, ""))
+    place = tool.queue or (None if tool.placement is None else tool.placement.value)
+    mode = Text(tool.mode if place is None else f"{tool.mode} ({place})", style=_STYLES.get(tool.mode, ""))
     if tool.gate is None or is_open(tool.gate, registry.settings.gates):
         return tool.name, tool.namespace, mode, summary
     return tool.name, tool.namespace, mode, Text(f"{summary} (hidden: {gate_label(tool.gate)} is off)", style="dim")
@@ -115,7 +140,7 @@ def run_tool(
             show_default=False,
         ),
     ] = None,
-    source: Source = None,
+    source: ServedSource = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print each event as a line of JSON; the last is tool_result.")
     ] = False,
@@ -123,15 +148,21 @@ def run_tool(
         float | None,
         typer.Option(metavar="SECONDS", help="Stop after this time, with retries. The tool's timeouts apply too."),
     ] = None,
+    mcp: Servers = None,
+    mcp_config: ServerFiles = None,
 ) -> None:
     """Run a tool, and show its progress.
 
     The result goes to standard output, everything else to standard error.
+    If the tool asks a person, you are asked: type the answer, or pipe it,
+    as in: echo yes | callboard tools run send_payment --args '…'
+
     Ctrl-C cancels the call and waits for its clean-up; a second Ctrl-C
     exits at once.
 
     Exit codes:
 
+    \b
       0  succeeded
       1  failed
       2  the command line is not valid
@@ -139,11 +170,11 @@ def run_tool(
       4  there is no such tool
     124  timed out
     130  stopped by Ctrl-C
-    """
+    """  # noqa: D301  # \b keeps the lines of a paragraph apart
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise CommandError("--timeout must be a number of seconds above 0.", Exit.USAGE)
     document = b"{}" if arguments is None else read_document(arguments, "--args", hint="For no arguments, use {}.")
-    registry = load_registry(source)
+    registry = add_servers(_served(source, mcp, mcp_config), mcp, mcp_config)
     output = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):  # standard output is for the result
         view = _view(output.buffer if as_json else None)
@@ -213,7 +244,7 @@ async def _run(
 
 async def _call(session: Session, tool: str, document: bytes, view: CallView) -> None:
     """Call the tool, and show all events up to its result."""
-    cursor = 0
+    cursor, answers = 0, LineAnswers(session, view)
     async with alongside(session.call(tool, document, call_id=CALL)):
         while True:
             await session.board.wait(cursor)
@@ -226,6 +257,8 @@ async def _call(session: Session, tool: str, document: bytes, view: CallView) ->
             for event in events:
                 cursor = event.seq
                 view.show(event)
+                if event.kind in (EventKind.HUMAN_REQUEST, EventKind.WALLET_TX_REQUEST):
+                    await answers.ask(event.data["request_id"], event.data["execution_id"])
                 if event.kind == EventKind.TOOL_RESULT and event.data["call_id"] == CALL:
                     return
 
@@ -237,11 +270,6 @@ def _runnable(registry: Registry, name: str) -> Tool:
         label = gate_label(tool.gate) or ""
         how = f" Turn it on with {GATE_PREFIX}{label.upper()}=1." if label == tool.gate and ":" not in label else ""
         raise CommandError(f"The tool {name!r} is hidden: {label} is off.{how}", Exit.NOT_FOUND)
-    if tool.mode is Mode.HUMAN:
-        raise CommandError(
-            f"The tool {name!r} needs an answer from a person, so it cannot be run from the command line. "
-            "Use it in a chat: callboard serve --tools PACKAGE.MODULE:REGISTRY"
-        )
     return tool
 
 

@@ -8,7 +8,8 @@ its own thread, so that the table moves even while a handler blocks the event lo
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Self, cast
 
@@ -123,6 +124,10 @@ class CallView:
         """Show a remark. May be called from any thread."""
         print(one_line(message), file=sys.stderr, flush=True)  # noqa: T201
 
+    def paused(self) -> AbstractContextManager[object]:
+        """Draw nothing inside a `with` block, in which a person types."""
+        return nullcontext()
+
     def abandon(self) -> None:
         """Restore the terminal, because the process is about to exit. Called in a signal handler."""
 
@@ -182,6 +187,14 @@ class LiveView(CallView):
 
     def note(self, message: str) -> None:
         self._print("!", "yellow", one_line(message))
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start()
 
     def abandon(self) -> None:
         os.write(self._console.file.fileno(), b"\x1b[?25h\r\n")  # show the cursor again

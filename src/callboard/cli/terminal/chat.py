@@ -24,6 +24,7 @@ Write to the model at any time, also while tools run.
   what is 12 * (3 + 4)             a call that returns within the turn
   check the stock of lamps         a call that fails and is retried
   build a report on coffee         background work: keep chatting meanwhile
+  index the letters                two minutes of work, continued after a cancel or a restart
   cancel the report, list tasks    manage background work
   pay 25 EUR to Ada for lunch      a call that needs your approval
   deliver the lamp                 a question to you

@@ -9,7 +9,7 @@ from rich.text import Text
 from ...events.event import Event
 from ...events.kinds import EventKind
 from .console import out, print_line, print_text
-from .text import compact, describe_error, describe_event, error_beside_status, one_line, span
+from .text import compact, describe_error, describe_event, describe_transaction, error_beside_status, one_line, span
 
 MAX_VALUE = 300
 """Characters of a value that a line shows, at most."""
@@ -96,12 +96,12 @@ def _summarise(event: Event) -> Summary:
         case EventKind.HUMAN_REQUEST:
             return Summary(data["tool"], text=_short(data["payload"]) + _expiry(event), related_id=data["request_id"])
         case EventKind.WALLET_TX_REQUEST:
-            transaction = f"{data['value']} wei to {data['to']}: {data['description']}"
-            return Summary(data["tool"], text=_short(transaction) + _expiry(event), related_id=data["request_id"])
+            transaction = _short(describe_transaction(data))
+            return Summary(data["tool"], text=transaction + _expiry(event), related_id=data["request_id"])
         case EventKind.HUMAN_ANSWER:
             return _answer(data["answer"], data["request_id"])
         case EventKind.WALLET_TX_RESPONSE:
-            words = [data[name] for name in ("transaction_hash", "detail") if data.get(name)]
+            words = [data[name] for name in ("transaction_hash", "contract_address", "detail") if data.get(name)]
             return Summary("", data["status"], _short(" ".join(words)), data["request_id"])
         case EventKind.USER_REQUEST:
             return Summary(data["request_kind"], text=_short(data["payload"]), related_id=data["request_id"])

@@ -17,7 +17,7 @@ from ...events.kinds import EventKind
 from ...sessions.answers import REJECTED
 from .call_view import ProgressTable
 from .console import err, out, print_line
-from .text import compact, describe_error, describe_event, one_line, safe
+from .text import compact, describe_error, describe_event, describe_transaction, one_line, safe
 
 MAX_VALUE = 200
 """Characters of arguments and results that a line shows, at most."""
@@ -130,8 +130,8 @@ def line_of(event: Event) -> Text | None:
         case EventKind.HUMAN_REQUEST:
             return _line("?", "bold magenta", data["tool"], f"asks a person: {_fields(data['payload'])}")
         case EventKind.WALLET_TX_REQUEST:
-            request = f"asks your wallet: {data['value']} wei to {data['to']}: {data['description']}"
-            return _line("?", "bold magenta", data["tool"], one_line(request))
+            request = one_line(f"asks your wallet: {describe_transaction(data)}")
+            return _line("?", "bold magenta", data["tool"], request)
         case EventKind.HUMAN_ANSWER:
             return Text.assemble(_YOU, _answer_text(data["answer"]))
         case EventKind.TURN_FAILED:

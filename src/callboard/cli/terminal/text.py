@@ -37,6 +37,11 @@ def describe_event(event: Event) -> str | None:
             return f"{kind} {compact(data)}"
 
 
+def describe_transaction(data: dict[str, Any]) -> str:
+    """Describe the transaction of a wallet request."""
+    return f"{data['value']} wei to {data.get('to') or 'a new contract'}: {data['description']}"
+
+
 def attempt_of(data: dict[str, Any]) -> str:
     """The attempt that an event belongs to."""
     return f"attempt {data['attempt']} of {data['maximum']}"

@@ -27,12 +27,17 @@ def origin_not_allowed() -> Problem:
 
 
 def token_missing() -> Problem:
-    detail = "Send a key or a token in the header: Authorization: Bearer …"
+    detail = "Send an API key or a token in the header: Authorization: Bearer …"
     return _unauthorized("unauthenticated", "Not authenticated", detail, "")
 
 
 def token_invalid(detail: str) -> Problem:
     return _unauthorized("invalid_token", "Invalid token", detail, ', error="invalid_token"')
+
+
+def scope_missing(detail: str) -> Problem:
+    headers = {"www-authenticate": f'{CHALLENGE}, error="insufficient_scope"'}
+    return Problem(403, "insufficient_scope", "Missing scope", detail, headers)
 
 
 def keys_required() -> Problem:

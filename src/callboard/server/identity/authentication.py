@@ -7,12 +7,11 @@ from typing import NamedTuple
 from ...clock import Clock
 from ...storage.api_keys import PREFIX, ReadKey, key_state, read_key
 from ...storage.records import ApiKeyRecords
-from .auth_problems import keys_required, rate_limited, token_invalid, token_missing, unavailable
+from .auth_problems import keys_required, rate_limited, scope_missing, token_invalid, token_missing, unavailable
 from .config import LOCAL, IdentityConfig
 from .key_cache import KeyCache
-from .keyset import KeySet, KeySetUnavailable
 from .rate_limits import RateLimiter
-from .tokens import TokenInvalid, Tokens
+from .token_errors import KeySetUnavailable, ScopeMissing, TokenInvalid
 
 
 class Identity(NamedTuple):
@@ -23,19 +22,33 @@ class Identity(NamedTuple):
     until: float | None = None
     """The expiry, in seconds since 1970."""
 
+    @property
+    def is_unauthenticated(self) -> bool:
+        """Whether it is the only user of a server without keys and tokens."""
+        return self.key is None and self.until is None
+
 
 class Authenticator:
     """Authenticates requests and applies rate limits. Raises `Problem` or `StoreError`."""
 
-    def __init__(self, config: IdentityConfig, store: ApiKeyRecords | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: IdentityConfig,
+        store: ApiKeyRecords | None,
+        clock: Clock,
+        sharing: Callable[[], int] = lambda: 1,
+    ) -> None:
         self._config = config
         self._clock = clock
         self._keys = None if store is None else KeyCache(store, clock)
         self._tokens = None
         if config.jwks is not None:
+            from .keyset import KeySet  # with the packages for signatures, which take a while to load
+            from .tokens import Tokens
+
             self._tokens = Tokens(config, KeySet(config.jwks, config.jwt_algorithms, clock), clock)
-        self._users = RateLimiter(config.rate_limit, config.rate_burst, clock)
-        self._unauthenticated = RateLimiter(config.rate_limit, config.rate_burst, clock)
+        self._users = RateLimiter(config.rate_limit, config.rate_burst, clock, sharing=sharing)
+        self._unauthenticated = RateLimiter(config.rate_limit, config.rate_burst, clock, sharing=sharing)
         """Limits of unauthenticated addresses, kept apart so that they do not evict users."""
 
     async def authenticate(self, token: Callable[[], str | None], address: str, is_local: bool) -> Identity:
@@ -75,15 +88,15 @@ class Authenticator:
     async def _by_key(self, text: str, address: str) -> Identity:
         key = read_key(text)
         if key is None or self._keys is None:
-            raise self._refused(address, "The key is malformed. Copy all of it.")
+            raise self._refused(address, "The API key is malformed. Copy all of it.")
         if not self._keys.has_seen(key.id):
             _refuse_for(self._unauthenticated.wait(address))  # limits the queries for guessed keys
         row = await self._keys.find(key)
         if row is None:
-            raise self._refused(address, "The key is unknown.")
+            raise self._refused(address, "The API key is unknown.")
         now = self._clock.time()
         if (state := key_state(row, now)) != "active":
-            raise self._refused(address, f"The key is {state}. Ask the server's operator for a new one.")
+            raise self._refused(address, f"The API key is {state}. Ask the server's operator for a new one.")
         await self._keys.record_use(row)
         return Identity(row.user_id, key, row.expires_at)
 
@@ -94,6 +107,9 @@ class Authenticator:
             user_id, until = await self._tokens.read(text)
         except TokenInvalid as error:
             raise self._refused(address, str(error)) from None
+        except ScopeMissing as error:
+            self.count_unauthenticated(address)
+            raise scope_missing(str(error)) from None
         except KeySetUnavailable as error:
             raise unavailable(str(error)) from None
         return Identity(user_id, None, until)

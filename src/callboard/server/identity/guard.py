@@ -4,6 +4,8 @@ It checks, in this order, the host name (which prevents DNS rebinding), the orig
 rate limit. See `identity/__init__.py` for its use.
 """
 
+from collections.abc import Callable, Collection
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...clock import Clock, SystemClock
@@ -19,7 +21,8 @@ from .authentication import Authenticator, Identity
 from .config import IdentityConfig
 from .cors import allow_origin_headers, is_preflight, preflight_response
 from .key_cache import LIFETIME
-from .request_headers import host_of, is_cross_site, is_forwarded, origin_of, single, token_of
+from .request_headers import Headers, host_of, is_cross_site, is_forwarded, origin_of, single, token_of
+from .resource_metadata import ResourceMetadata
 
 PROBES = frozenset({"/healthz", "/readyz"})
 """Paths of health checks, which any client may read under any host name."""
@@ -29,20 +32,39 @@ _SAFE = frozenset({"GET", "HEAD"})
 
 
 def guard(
-    app: ASGIApp, config: IdentityConfig, store: ApiKeyRecords | None = None, *, clock: Clock | None = None
+    app: ASGIApp,
+    config: IdentityConfig,
+    store: ApiKeyRecords | None = None,
+    *,
+    clock: Clock | None = None,
+    sharing: Callable[[], int] = lambda: 1,
+    resources: Collection[str] = (),
 ) -> "Guard":
-    """Wrap an application so that it receives only admitted requests."""
-    return Guard(app, config, store, clock or SystemClock())
+    """Wrap an application so that it receives only admitted requests.
+
+    `sharing` returns the number of servers that share the rate limits. `resources` are the paths of protocols whose
+    clients discover the authorization server (OAuth).
+    """
+    return Guard(app, config, store, clock or SystemClock(), sharing, resources)
 
 
 class Guard:
     """See `guard`."""
 
-    def __init__(self, app: ASGIApp, config: IdentityConfig, store: ApiKeyRecords | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        config: IdentityConfig,
+        store: ApiKeyRecords | None,
+        clock: Clock,
+        sharing: Callable[[], int],
+        resources: Collection[str] = (),
+    ) -> None:
         self._app = app
         self._config = config
         self._clock = clock
-        self._authenticator = Authenticator(config, store, clock)
+        self._authenticator = Authenticator(config, store, clock, sharing)
+        self._metadata = ResourceMetadata(config, resources)
         self._public = {"/openapi.json", *(route.path for route in page_routes())}
         """Paths that any client may read."""
 
@@ -66,11 +88,17 @@ class Guard:
                     return
             admitted = await self._authenticate(scope, path)
         except (Problem, StoreError) as error:
-            await problem_of(error).response()(scope, receive, guarded.send)
+            response = problem_of(error).response()
+            if (challenge := response.headers.get("www-authenticate")) is not None:
+                response.headers["www-authenticate"] = challenge + self._metadata.challenge(scope, path)
+            await response(scope, receive, guarded.send)
+            return
+        if admitted is None and self._metadata.is_document(path):
+            await self._metadata.response(scope, path)(scope, receive, guarded.send)
             return
         guarded.watch(self._authenticator, admitted)
         try:
-            await self._app(_with_user(scope, admitted), receive, guarded.send)
+            await self._app(self._with_user(scope, admitted), receive, guarded.send)
         except Exception:
             if not guarded.ended:
                 raise
@@ -101,7 +129,7 @@ class Guard:
         headers = scope["headers"]
         client: tuple[str, int] | None = scope.get("client")
         address = "" if client is None else client_network(client[0])
-        is_local = _is_local(scope, client)
+        is_local = _is_local(headers, client)
         if self._is_public(scope, path) or (path == METRICS and (is_local or self._config.open_metrics)):
             if not is_local:
                 self._authenticator.count_unauthenticated(address)
@@ -109,7 +137,15 @@ class Guard:
         return await self._authenticator.authenticate(lambda: token_of(headers), address, is_local)
 
     def _is_public(self, scope: Scope, path: str) -> bool:
-        return path in self._public and scope["method"] in _SAFE
+        return (path in self._public or self._metadata.is_document(path)) and scope["method"] in _SAFE
+
+    def _with_user(self, scope: Scope, admitted: Identity | None) -> Scope:
+        """Return the scope for the application: with the user, '' if there is none, and without credentials."""
+        headers = [each for each in scope["headers"] if each[0] != b"authorization"]
+        user_id = "" if admitted is None else admitted.user_id
+        is_operator = admitted is not None and (admitted.is_unauthenticated or user_id in self._config.operators)
+        state = {**scope.get("state", {}), "user_id": user_id, "is_operator": is_operator}
+        return {**scope, "headers": headers, "state": state}
 
 
 class _GuardedSend:
@@ -158,15 +194,8 @@ class _GuardedSend:
             return False  # the next check decides
 
 
-def _is_local(scope: Scope, client: tuple[str, int] | None) -> bool:
+def _is_local(headers: Headers, client: tuple[str, int] | None) -> bool:
     """Whether a request comes from this machine directly, without a proxy."""
-    if client is None or not is_loopback(client[0]) or is_forwarded(scope["headers"]):
+    if client is None or not is_loopback(client[0]) or is_forwarded(headers):
         return False
-    return is_loopback(host_of(scope["headers"]).name)
-
-
-def _with_user(scope: Scope, admitted: Identity | None) -> Scope:
-    """Return the scope for the application: with the user, '' if there is none, and without credentials."""
-    headers = [each for each in scope["headers"] if each[0] != b"authorization"]
-    user_id = "" if admitted is None else admitted.user_id
-    return {**scope, "headers": headers, "state": {**scope.get("state", {}), "user_id": user_id}}
+    return is_loopback(host_of(headers).name)

@@ -14,7 +14,7 @@ from jwt.exceptions import PyJWTError
 from pydantic_core import from_json
 
 from ...clock import Clock
-from ...errors import CallboardError
+from .token_errors import KeySetUnavailable
 
 log = logging.getLogger("callboard.identity")
 
@@ -27,12 +27,6 @@ STALE = 3_600.0
 TIMEOUT = 5.0
 LARGEST = 1 << 20
 """Bytes of a key set."""
-
-
-class KeySetUnavailable(CallboardError):
-    """The key set cannot be loaded, so no token can be verified."""
-
-    code = "key_set"
 
 
 class KeySet:

@@ -1,6 +1,7 @@
 """Rate limits: token buckets by name, for a bounded number of names."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from ...clock import Clock
 
@@ -9,12 +10,25 @@ MAX_NAMES = 10_000
 
 
 class RateLimiter:
-    """Token buckets: each name may take `burst` at once, and `rate` per second on average. A rate of 0 is no limit."""
+    """Token buckets: each name may take `burst` at once, and `rate` per second on average. A rate of 0 is no limit.
 
-    def __init__(self, rate: float, burst: float, clock: Clock, most: int = MAX_NAMES) -> None:
-        self._rate, self._burst, self._clock, self._most = rate, burst, clock, most
+    `sharing` returns the number of processes that share the limits: each allows its part of them.
+    """
+
+    def __init__(
+        self, rate: float, burst: float, clock: Clock, most: int = MAX_NAMES, sharing: Callable[[], int] = lambda: 1
+    ) -> None:
+        self._full_rate, self._full_burst, self._clock, self._most, self._sharing = rate, burst, clock, most, sharing
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """The level of each bucket, and when it was measured."""
+
+    @property
+    def _rate(self) -> float:
+        return self._full_rate / self._sharing()
+
+    @property
+    def _burst(self) -> float:
+        return max(1.0, self._full_burst / self._sharing())
 
     def __len__(self) -> int:
         return len(self._levels)

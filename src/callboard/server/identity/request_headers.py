@@ -59,7 +59,7 @@ def is_cross_site(headers: Headers) -> bool:
 
 def is_forwarded(headers: Headers) -> bool:
     """Whether a proxy has forwarded the request, so that the client's address is not its own."""
-    return any(name in _FORWARDED for name, _ in headers)
+    return not _FORWARDED.isdisjoint([name for name, _ in headers])
 
 
 def token_of(headers: Headers) -> str | None:

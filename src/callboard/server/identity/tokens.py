@@ -1,17 +1,18 @@
 """Verification of JSON Web Tokens: signature, expiry, audience and issuer."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jwt
 from jwt.exceptions import ExpiredSignatureError, InvalidAudienceError, InvalidIssuerError, PyJWTError
 
 from ...clock import Clock
-from ...errors import CallboardError
 from ...storage.api_keys import usable_name
 from .config import ANY, LOCAL, IdentityConfig
 from .keyset import KeySet
+from .token_errors import ScopeMissing, TokenInvalid
 
 LIFETIME = 5.0
 """Seconds for which a verified token is cached: a signature costs more than the rest of a request."""
@@ -19,12 +20,6 @@ MAX_ENTRIES = 10_000
 """Cached tokens, by their hashes."""
 
 _LONGEST_KID = 256
-
-
-class TokenInvalid(CallboardError):
-    """A token is not accepted. The message is safe to show to any client."""
-
-    code = "invalid_token"
 
 
 class Bearer(NamedTuple):
@@ -45,7 +40,7 @@ class Tokens:
         self._known: OrderedDict[bytes, tuple[Bearer, float]] = OrderedDict()
 
     async def read(self, token: str) -> Bearer:
-        """Return the user of a token. Raises `TokenInvalid` or `KeySetUnavailable`."""
+        """Return the user of a token. Raises `TokenInvalid`, `ScopeMissing` or `KeySetUnavailable`."""
         digest, now = sha256(token.encode()).digest(), self._clock.monotonic()
         known = self._known.pop(digest, None)
         if known is None or now - known[1] >= LIFETIME or known[0].until <= self._clock.time():
@@ -93,8 +88,18 @@ class Tokens:
             raise TokenInvalid("The token's signature is not valid, or a required claim is missing.") from None
 
     def _bearer(self, claims: dict[str, Any]) -> Bearer:
+        if missing := [scope for scope in self._config.jwt_scopes if scope not in _scopes(claims)]:
+            raise ScopeMissing(f"The token lacks the scope {missing[0]}.")
         user_id = claims.get(self._config.jwt_user_claim)
         # only a key may name the local user
         if not isinstance(user_id, str) or not usable_name(user_id) or user_id == LOCAL:
             raise TokenInvalid(f"The token's {self._config.jwt_user_claim} is not a valid user id.")
         return Bearer(user_id, float(claims["exp"]) + self._config.jwt_leeway)
+
+
+def _scopes(claims: dict[str, Any]) -> Sequence[Any]:
+    """Return the scopes of a token: a text or a list, in the claim `scope` (RFC 9068) or `scp`."""
+    found: Any = claims.get("scope", claims.get("scp"))
+    if isinstance(found, str):
+        return found.split(" ")
+    return cast("list[Any]", found) if isinstance(found, list) else ()

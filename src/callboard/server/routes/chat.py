@@ -19,11 +19,13 @@ from ..models import (
     MessageList,
     MessagesQuery,
     Queued,
+    Retried,
     SessionRef,
     State,
     StateQuery,
     StreamQuery,
 )
+from ..page_tools import declare_page_tools
 from ..session_state import read_state
 
 
@@ -38,12 +40,17 @@ async def send_message(call: ApiCall[ChatMessage, Nothing]) -> Queued:
         if not call.services.has_model:
             detail = "This server has no model. Start it with one: callboard serve --model …"
             raise Problem(409, "no_model", "No model", detail)
+        declare_page_tools(session, wanted.tools)
         event = {"kind": EventKind.USER_INPUT, "text": wanted.message, "message_id": key}
         seq = await post_event(session, event, idempotency=row)
         call.services.chat_sessions.add(session)
         return Queued(seq=seq)
 
-    return await run_once(call, found.id, key, say, queued_again, key_field="message_id")
+    async def again(row: IdempotencyRow) -> Queued:
+        declare_page_tools(found, wanted.tools)  # the process that stored the message may be gone
+        return await queued_again(row)
+
+    return await run_once(call, found.id, key, say, again, ignored_fields=("message_id", "tools"))
 
 
 async def stream_events(call: ApiCall[Nothing, StreamQuery]) -> ASGIApp:
@@ -72,6 +79,24 @@ async def list_messages(call: ApiCall[Nothing, MessagesQuery]) -> MessageList:
         return MessageList(messages=[], next=None)
     window = await session.conversation().window(call.query.before, call.query.limit)
     return MessageList(messages=window.messages, next=window.before)
+
+
+async def retry_turn(call: ApiCall[SessionRef, Nothing]) -> Retried:
+    """Let the model respond to the messages that a failed turn left without a response, without a new message."""
+    found = await call.services.find(call.body.session_id, call.user_id)
+
+    async def retry(row: IdempotencyRow | None) -> Retried:
+        session = await call.services.open(call.body.session_id, call.user_id)
+        if not await session.retry(row):
+            detail = "The model has responded to every message. Send a new one."
+            raise Problem(409, "nothing_to_retry", "Nothing to retry", detail)
+        call.services.chat_sessions.add(session)
+        return Retried()
+
+    async def again(_: IdempotencyRow) -> Retried:
+        return Retried()
+
+    return await run_once(call, found.id, idempotency_key(call), retry, again)
 
 
 async def interrupt_turn(call: ApiCall[SessionRef, Nothing]) -> Interrupted:
@@ -108,5 +133,6 @@ ENDPOINTS = [
     endpoint("GET", "/api/chat/stream", stream_events, problems=WRITES, media_type="text/event-stream"),
     endpoint("GET", "/api/state", get_state, problems=(404, 409), expensive=True),
     endpoint("GET", "/api/messages", list_messages, problems=(404,), expensive=True),
+    endpoint("POST", "/api/chat/retry", retry_turn, status=202, problems=WRITES),
     endpoint("POST", "/api/interrupt", interrupt_turn, status=202, problems=WRITES),
 ]

@@ -1,5 +1,6 @@
 """Requests to people, and their answers."""
 
+from ...sessions.answers import CallFailure
 from ...sessions.decision import decision_of
 from ...sessions.ids import is_valid_id
 from ...storage.brief import Brief
@@ -7,6 +8,7 @@ from ...storage.rows import IdempotencyRow, RequestRow
 from ..endpoint import LARGE_BODY, WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import idempotency_key, queued_again, run_once
 from ..models import AnswerRequest, Queued, RequestInfo, RequestList, RequestsQuery, SessionRef
+from ..page_tools import declare_page_tools
 from ..paging import MAX_FIELD, read_page
 from ..problems import not_found
 from ..session_state import request_info
@@ -56,7 +58,10 @@ def _weight(each: Brief[RequestRow]) -> int:
 
 
 async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
-    """Answer a request. An answer with the `arguments_hash` of another request is refused."""
+    """Answer a request. An answer with the `arguments_hash` of another request is refused.
+
+    A client that executes a call of its own tool answers with the result or with an error.
+    """
     found = await call.services.find(call.body.session_id, call.user_id)
     request_id = call.path["request_id"]
     if not is_valid_id(request_id):
@@ -64,10 +69,12 @@ async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
 
     async def close(row: IdempotencyRow | None) -> Queued:
         session = await call.services.open(call.body.session_id, call.user_id)
-        seen = call.body.arguments_hash
-        return Queued(seq=await session.answer(request_id, call.body.answer, arguments_hash=seen, idempotency=row))
+        declare_page_tools(session, call.body.tools)
+        seen, error = call.body.arguments_hash, call.body.error
+        answer = call.body.answer if error is None else CallFailure(error.category, error.message)
+        return Queued(seq=await session.answer(request_id, answer, arguments_hash=seen, idempotency=row))
 
-    return await run_once(call, found.id, idempotency_key(call), close, queued_again)
+    return await run_once(call, found.id, idempotency_key(call), close, queued_again, ignored_fields=("tools",))
 
 
 ENDPOINTS = [

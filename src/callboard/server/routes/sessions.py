@@ -9,9 +9,19 @@ from ...sessions.live_session import LiveSession
 from ...storage.rows import IdempotencyRow, SessionRow
 from ...storage.session_list import ListPosition, SessionSummary
 from ...storage.titles import clean_title
+from ...turns import Usage
 from ..endpoint import WRITES, ApiCall, Nothing, endpoint
 from ..idempotency import derived_id, idempotency_key, run_once
-from ..models import CreateSession, Deleted, LogoutSession, RenameSession, SessionInfo, SessionList, SessionsQuery
+from ..models import (
+    CreateSession,
+    Deleted,
+    LogoutSession,
+    RenameSession,
+    SessionInfo,
+    SessionList,
+    SessionsQuery,
+)
+from ..operations_models import usage_info
 from ..session_pages import PageCursor, read_session_page
 
 
@@ -62,8 +72,12 @@ async def _list_recent(call: ApiCall[Nothing, SessionsQuery]) -> SessionList:
 
 
 async def get_session(call: ApiCall[Nothing, Nothing]) -> SessionInfo:
-    """Get a session."""
-    return _live(await call.services.find(call.path["session_id"], call.user_id))
+    """Get a session, with the usage of its conversation."""
+    session = await call.services.find(call.path["session_id"], call.user_id)
+    info = _live(session)
+    usage = await call.services.runtime.sessions.conversation_usage(session)
+    info.usage = None if usage is None else usage_info(usage)
+    return info
 
 
 async def rename_session(call: ApiCall[RenameSession, Nothing]) -> SessionInfo:
@@ -133,6 +147,8 @@ def _listed(summary: SessionSummary) -> SessionInfo:
     info = _stored(summary.row)
     info.last_activity_at = datetime.fromtimestamp(summary.active_at, UTC)
     info.waiting, info.running = summary.waiting, summary.running
+    info.calls = summary.calls
+    info.usage = None if summary.usage is None else usage_info(Usage.decode(summary.usage))
     return info
 
 

@@ -12,6 +12,7 @@ from ...sessions.session_tools import SessionTools
 from ...tools.definition import Tool
 from ...tools.manifest import entry, manifest
 from ...tools.minute_series import MinuteRecord, merge_minutes
+from ...tools.policies import BreakerPolicy, RetryPolicy
 from ...tools.registry import Registry
 from ...tools.stats import Statistics
 from ...tools.view import View
@@ -19,8 +20,11 @@ from ..endpoint import ApiCall, Nothing, endpoint
 from ..problems import not_found
 from ..tool_models import (
     BreakerInfo,
+    BreakerPolicyInfo,
     Manifest,
     MinuteInfo,
+    PoliciesInfo,
+    RetryInfo,
     StatisticsInfo,
     StatisticsQuery,
     StatisticsSeries,
@@ -51,13 +55,14 @@ async def get_manifest(call: ApiCall[Nothing, ToolsQuery]) -> Manifest:
 
 
 async def get_tool(call: ApiCall[Nothing, ToolQuery]) -> ToolDetails:
-    """Get a tool: its entry, its schema in each dialect, its breakers and its statistics."""
+    """Get a tool: its entry, its schema in each dialect, policies, breakers and statistics."""
     runtime, session_id = call.services.runtime, call.query.session_id
     session = None if session_id is None else await call.services.find(session_id, call.user_id)
     tool = _find(runtime.registry, call.path["name"], session)
     is_shared = runtime.registry.get(tool.name) is tool  # else only the session has it
     return ToolDetails(
         tool=entry(tool, runtime.registry.settings.gates, DIALECTS),
+        policies=_policies(tool, *runtime.manager.policies(tool)),
         breakers=[_breaker(each) for each in runtime.manager.breakers(tool, call.user_id, session_id)],
         statistics=_statistics(runtime.registry.stats(tool.name)) if is_shared else None,
     )
@@ -98,6 +103,31 @@ def _find(registry: Registry, name: str, session: LiveSession | None = None) -> 
 def _breaker(status: BreakerStatus) -> BreakerInfo:
     return BreakerInfo(
         scope=status.scope, target=status.target, state=status.state.value, refused_for=round(status.refused_for, 3)
+    )
+
+
+def _policies(tool: Tool, retry: RetryPolicy, breaker: BreakerPolicy) -> PoliciesInfo:
+    return PoliciesInfo(
+        timeout=tool.timeout,
+        total_timeout=tool.total_timeout,
+        inline_budget=tool.inline_budget,
+        concurrency=tool.concurrency,
+        expires=tool.expires,
+        retry=RetryInfo(
+            max_attempts=retry.max_attempts,
+            strategy=str(retry.strategy),
+            base_delay=retry.base_delay,
+            max_delay=retry.max_delay,
+            multiplier=retry.multiplier,
+            retry_on=sorted(str(each) for each in retry.retry_on),
+        ),
+        breaker=BreakerPolicyInfo(
+            scope=str(breaker.scope),
+            failure_threshold=breaker.failure_threshold,
+            recovery_time=breaker.recovery_time,
+            success_threshold=breaker.success_threshold,
+            hide_when_open=breaker.hide_when_open,
+        ),
     )
 
 

@@ -35,12 +35,15 @@ from .events import EventLogContract  # noqa: E402
 from .executions import ExecutionContract  # noqa: E402
 from .idempotency import IdempotencyContract  # noqa: E402
 from .keys import KeyContract  # noqa: E402
+from .memory import MemoryContract  # noqa: E402
 from .owners import OwnerContract  # noqa: E402
+from .queues import QueueContract  # noqa: E402
 from .requests import RequestContract  # noqa: E402
 from .session_list import SessionListContract  # noqa: E402
 from .sessions import SessionContract  # noqa: E402
 from .shared import SharedStoreContract  # noqa: E402
 from .transcript import TranscriptContract  # noqa: E402
+from .user_documents import UserDocumentContract  # noqa: E402
 
 __all__ = ["SharedStoreContract", "StoreContract"]
 
@@ -57,6 +60,9 @@ class StoreContract(
     DocumentContract,
     IdempotencyContract,
     KeyContract,
+    MemoryContract,
+    UserDocumentContract,
     OwnerContract,
+    QueueContract,
 ):
     """The promises of every store, for the fixture `store`."""

@@ -1,6 +1,8 @@
 """Contract of a store: turns and inputs are written with a change, owned by a process and recovered."""
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from ..store_rows import (
     create,
     ended_turn,
     execution_row,
+    finished_row,
     input_row,
     owner_row,
     post,
@@ -21,6 +24,12 @@ from ..store_rows import (
     update,
 )
 from .contract import Contract, refused
+
+
+async def _usage(store: Store) -> dict[str, Any]:
+    """The usage of all sessions of a test, by session."""
+    found = await store.usage(["s", "other", "idle", "unknown"])
+    return {session_id: json.loads(usage) for session_id, usage in found.items()}
 
 
 class ConversationContract(Contract):
@@ -36,6 +45,23 @@ class ConversationContract(Contract):
         assert await store.running_turns([]) == []
         await store.commit([update(ended_turn(2, turn_id="t"), "p1")])
         assert await store.running_turns(["s"]) == []
+
+    async def test_c7_usage_of_a_conversation_is_that_of_its_newest_turn(self, store: Store) -> None:
+        first, second = b'{"requests":1,"cost":0.25}', b'{"requests":3,"cost":null}'
+        await store.commit([create(), create("other"), create("idle"), add(turn_row(usage=first))])
+        await store.commit([add(turn_row(1, "other"))])
+        assert await _usage(store) == {"s": {"requests": 1, "cost": 0.25}}
+        assert await store.usage([]) == {}
+        await store.commit([update(ended_turn(usage=second), "p1"), add(turn_row(1, "idle", usage=first))])
+        assert await _usage(store) == {"s": {"requests": 3, "cost": None}, "idle": {"requests": 1, "cost": 0.25}}
+        await store.commit([add(turn_row(2))])
+        assert await _usage(store) == {"idle": {"requests": 1, "cost": 0.25}}, "the newest turn has none"
+        listed = await store.recent_sessions("ann", now=NOW)
+        assert {each.row.id: each.usage is not None for each in listed} == {"s": False, "other": False, "idle": True}
+
+    async def test_c7_calls_of_a_session_are_counted_in_the_list(self, store: Store) -> None:
+        await store.commit([create(), add(execution_row("x")), add(execution_row("y")), update(finished_row("x"))])
+        assert [each.calls for each in await store.recent_sessions("ann", now=NOW)] == [2]
 
     async def test_e5_a_turn_is_written_only_by_its_process(self, store: Store) -> None:
         await store.commit([create(), add(turn_row())])

@@ -17,7 +17,7 @@ class EventLogContract(Contract):
         assert await commit_one(store, post(5)) == 4
         page = await store.events("s", 0, 100)
         assert numbered(page) == [event_at(1, 1), event_at(2, 2), event_at(3, 4), event_at(4, 5)]
-        assert page[2:] == (1, 4)
+        assert page[2:] == (1, 4, NOW)
         assert await store.heads(["t", "s", "u"]) == {"s": Head(4, NOW), "t": Head(1, NOW)}
         assert await store.heads([]) == {}
         row = await stored_session(store)
@@ -27,9 +27,9 @@ class EventLogContract(Contract):
         await store.commit([create(), post(1, 2, 3, 4)])
         assert numbered(await store.events("s", 2, 100)) == [event_at(3, 3), event_at(4, 4)]
         assert numbered(await store.events("s", 1, 2)) == [event_at(2, 2), event_at(3, 3)]
-        assert await store.events("s", 4, 100) == Page(5, [], 1, 4)
-        assert await store.events("s", 9, 100) == Page(10, [], 1, 4)
-        assert await store.events("s", 0, 0) == Page(1, [], 1, 4)
+        assert await store.events("s", 4, 100) == Page(5, [], 1, 4, NOW)
+        assert await store.events("s", 9, 100) == Page(10, [], 1, 4, NOW)
+        assert await store.events("s", 0, 0) == Page(1, [], 1, 4, NOW)
         assert await store.events("unknown", 3, 100) == Page(4, [], 1, 0)
         assert (await store.events("s", 2**70, 100)).lines == []
 
@@ -59,11 +59,11 @@ class EventLogContract(Contract):
         assert await store.trim("s", keep=2, before=0.0) == 4
         page = await store.events("s", 0, 100)
         assert numbered(page) == [event_at(4, 4), event_at(5, 5)]
-        assert page[2:] == (4, 5)
+        assert page[2:] == (4, 5, NOW)
         assert numbered(await store.events("s", 0, 1)) == [event_at(4, 4)], "a limit counts kept events"
         assert await store.trim("s", keep=4, before=0.0) == 4, "deleted events stay deleted"
         assert await store.trim("s", keep=0, before=0.0) == 6
-        assert await store.events("s", 0, 100) == Page(6, [], 6, 5)
+        assert await store.events("s", 0, 100) == Page(6, [], 6, 5, NOW)
         assert await commit_one(store, post(6)) == 6, "numbers continue"
         assert numbered(await store.events("s", 5, 100)) == [event_at(6, 6)]
         assert await store.trim("unknown", keep=1, before=0.0) == 1

@@ -102,6 +102,11 @@ class SessionListContract(Contract):
         await commit_one(store, update(ended_turn()))
         assert [each.running for each in await listed(store)] == [False]
 
+    async def test_e7_call_of_a_page_runs_and_waits_for_no_person(self, store: Store) -> None:
+        await commit_one(store, create())
+        await store.commit([add(execution_row()), add(request_row(purpose="front_end_tool"))])
+        assert [(each.waiting, each.running) for each in await listed(store)] == [(0, True)]
+
     @pytest.mark.parametrize(
         ("search", "found"),
         [

@@ -20,6 +20,7 @@ from ..store_rows import (
     claims,
     close,
     create,
+    document_write,
     event,
     execution_row,
     finished_row,
@@ -31,6 +32,7 @@ from ..store_rows import (
 )
 from .contract import Contract, OpenStore, commit_one, refusals, stored_session
 from .idempotency import keyed_event
+from .user_documents import only_winner
 
 TIMEOUT = 20.0
 """Seconds to wait for something that takes milliseconds."""
@@ -104,6 +106,17 @@ class SharedStoreContract(Contract):
         assert await other.key("a") == key_row("a")
         await other.revoke_key("a", NOW + 1)
         assert await store.key("a") == key_row("a", revoked_at=NOW + 1)
+
+    async def test_k4_one_of_several_processes_that_expect_a_version_writes(self, store: Store, other: Store) -> None:
+        for number in range(20):
+            writes = [
+                (each, document_write(expected=number, writer=writer))
+                for each in (store, other)
+                for writer in ("x", "y")
+            ]
+            written = await only_winner("ann", writes)
+            assert await store.document("ann", "c", "k") == await other.document("ann", "c", "k") == written
+            assert written.version == number + 1
 
     async def test_h6_one_of_several_processes_with_one_key_writes(self, store: Store, other: Store) -> None:
         await store.commit([create()])

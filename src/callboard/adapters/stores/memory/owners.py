@@ -1,10 +1,11 @@
 """Processes and their heartbeats in memory."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from ....storage.owners import LEFT, RECOVERING, Claim, Recovered, Stopping
+from ....storage.owners import LEFT, RECOVERING, Claim, QueuedCall, Recovered, Stopping
+from ....storage.queues import Claimed, QueueDepth
 from ....storage.rows import INPUT, TURN, ExecutionRow, InputRow, OwnerRow, TurnRow
 from .state import MemoryState
 
@@ -72,10 +73,15 @@ class MemoryOwners:
             if owner is None:
                 work = [row for row in work if isinstance(row, ExecutionRow) and _is_ready(row, statuses)]
             claims: list[Claim] = []
+            requeued: list[QueuedCall] = []
             waiting = 0
             for row in work[:limit]:
                 session = state.sessions[row.session_id]
                 match row:
+                    case ExecutionRow(queue=str(queue)) if owner is not None:
+                        session.executions[row.id] = replace(row, owner=None)
+                        if queue and not row.cancelling:
+                            requeued.append(QueuedCall(row.session_id, row.id, row.tool, queue))
                     case ExecutionRow() if owner is not None and _waits_for_person(row, statuses):
                         session.executions[row.id] = replace(row, owner=None)
                         waiting += 1
@@ -93,7 +99,55 @@ class MemoryOwners:
                 state.owners[owner.id] = replace(owner, beat=RECOVERING)
             elif owner is not None:
                 del state.owners[owner.id]
-            return Recovered(claims, waiting, more, found=owner is not None or bool(claims))
+            return Recovered(claims, waiting, more, found=owner is not None or bool(claims), requeued=tuple(requeued))
+
+    async def claim(
+        self, keys: Collection[tuple[str, str]], owner: str, limits: Mapping[str, int] | None = None
+    ) -> Claimed:
+        unfinished = {(row.session_id, row.id): row for row in self._state.unfinished()}
+        room = dict(limits or {})
+        for row in unfinished.values():
+            if row.queue and row.owner is not None and row.tool in room:
+                room[row.tool] -= 1
+        rows: list[ExecutionRow] = []
+        refused: list[tuple[str, str]] = []
+        for row in (unfinished[key] for key in dict.fromkeys(keys) if key in unfinished):
+            if row.queue is None or (row.owner is not None and (row.owner != owner or row.attempt)):
+                continue
+            if room.get(row.tool, 1) <= 0:
+                refused.append((row.session_id, row.id))
+                continue
+            if row.tool in room:
+                room[row.tool] -= 1
+            rows.append(row)
+        for caller in rows:  # grows by the nested calls that it finds
+            key = caller.session_id, caller.id
+            rows += [
+                row
+                for row in unfinished.values()
+                if row.queue == "" and row.owner is None and (row.session_id, row.parent_id) == key
+            ]
+        rows = [replace(row, owner=owner) for row in rows]
+        for row in rows:
+            self._state.sessions[row.session_id].executions[row.id] = row
+        sessions = {row.session_id: self._state.sessions[row.session_id].made_at for row in rows}
+        return Claimed(rows, refused, sessions)
+
+    async def queue_depths(self) -> list[QueueDepth]:
+        times: defaultdict[str, list[float]] = defaultdict(list)
+        for row in self._state.unfinished():
+            if row.queue and row.owner is None:
+                times[row.queue].append(row.queued_at)
+        return [QueueDepth(queue, len(queued), min(queued)) for queue, queued in sorted(times.items())]
+
+    async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
+        rows = [
+            row
+            for row in self._state.unfinished()
+            if row.queue == queue and row.owner is None and row.queued_at < before
+        ]
+        rows.sort(key=lambda row: row.queued_at)
+        return [QueuedCall(row.session_id, row.id, row.tool, queue) for row in rows[:limit]]
 
     def _work_of(self, owner_id: str | None) -> list[ExecutionRow | TurnRow | InputRow]:
         """Return the unfinished work of a process; None: of no process."""
@@ -111,7 +165,7 @@ class MemoryOwners:
 def _is_ready(row: ExecutionRow, statuses: Statuses) -> bool:
     """Return whether an execution that no process owns can go on."""
     found = statuses[row.session_id, row.id]
-    return row.cancelling or "answered" in found or (bool(found) and "open" not in found)
+    return row.cancelling or (row.queue is None and ("answered" in found or (bool(found) and "open" not in found)))
 
 
 def _waits_for_person(row: ExecutionRow, statuses: Statuses) -> bool:

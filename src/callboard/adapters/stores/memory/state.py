@@ -1,15 +1,22 @@
 """The contents of a store in memory."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ....storage.change import Change, TitleWrite
+from ....storage.document_records import CollectionLimits, DocumentRow, DocumentWrite
 from ....storage.errors import Conflict
+from ....storage.memory_records import MemoryQuery, NotesFull
 from ....storage.records import MAX_IDEMPOTENCY_KEYS
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
 from ....storage.session_list import SessionSummary, advance_activity
+from ....storage.spoken import spoken
+from ....types import RequestPurpose
+from ....user_memory import MemoryHit, MemorySource, Note
 from ..conflicts import find_conflict
 from ..event_header import event_header
+from .word_list import Entry, note_entry
 
 CLOSED_REQUESTS = 10_000
 """The number of closed requests that are kept. A database keeps all of them."""
@@ -30,6 +37,8 @@ class MemorySession:
         self.inputs: dict[str, InputRow] = {}
         self.unconsumed: dict[str, None] = {}
         self.transcript: list[bytes] = []
+        self.messages: list[Entry] = []
+        """The messages of the transcript that a search finds, oldest first."""
         self.idempotency: dict[str, IdempotencyRow] = {}
 
     @property
@@ -47,6 +56,11 @@ class MemorySession:
     @property
     def entries(self) -> int:
         return len(self.transcript)
+
+    @property
+    def usage(self) -> bytes | None:
+        """The usage that the newest turn has."""
+        return self.turns[max(self.turns)].usage if self.turns else None
 
     def current_row(self) -> SessionRow:
         """Return the session's row with the fields that the store maintains."""
@@ -82,11 +96,15 @@ class MemorySession:
             self.unconsumed[execution_id] = None
         for execution_id in change.consumed:
             del self.unconsumed[execution_id]
+        for execution_id in change.received:
+            self.executions[execution_id] = replace(self.executions[execution_id], late=False)
         for execution_id in change.cancel:
             row = self.executions[execution_id]
             if row.completed_at is None and not row.cancelling:
                 self.executions[execution_id] = replace(row, cancelling=True)
         self.transcript += change.transcript
+        if change.said_at is not None:
+            self._add_messages(change.transcript, change.said_at)
         self.events += change.events
         if change.events:
             self.active_at = advance_activity(self.active_at, event_header(change.events[-1]).at)
@@ -95,6 +113,18 @@ class MemorySession:
             self.idempotency[key.key] = key if key.seq is not None else replace(key, seq=first)
             if len(self.idempotency) > MAX_IDEMPOTENCY_KEYS:
                 del self.idempotency[next(iter(self.idempotency))]
+
+    def _add_messages(self, entries: Sequence[bytes], at: float) -> None:
+        for said in filter(None, map(spoken, entries)):
+            hit = MemoryHit(
+                source=MemorySource.CONVERSATION,
+                text=said.text,
+                at=at,
+                score=0.0,
+                session_id=self.row.id,
+                role=said.role,
+            )
+            self.messages.append(Entry.of(hit, said.text))
 
     def _write_title(self, title: TitleWrite) -> None:
         if not title.automatic:
@@ -125,6 +155,10 @@ class MemoryState:
         self._closed: dict[str, None] = {}
         """Requests that need no answer any more, in the order in which they were closed."""
         self.keys: dict[str, KeyRow] = {}
+        self.notes: dict[str, dict[str, tuple[Note, Entry]]] = {}
+        """The notes of each user by key, in the order of their last saves."""
+        self.documents: dict[tuple[str, str], dict[str, DocumentRow]] = {}
+        """The documents of each user and collection by key."""
         self.owners: dict[str, OwnerRow] = {}
         self.owners_lock = threading.Lock()
         """Guards `owners`: heartbeats come from another thread."""
@@ -145,6 +179,41 @@ class MemoryState:
         session.write(change)
         return session.last_seq
 
+    def save_note(self, user_id: str, note: Note, most: int) -> Note:
+        """Store a note, or replace the one with its key. Raises `NotesFull`."""
+        mine = self.notes.setdefault(user_id, {})
+        known = mine.pop(note.key, None)
+        if known is not None:
+            note = replace(note, created_at=known[0].created_at)
+        elif len(mine) >= most:
+            raise NotesFull(most)
+        mine[note.key] = note, note_entry(note)
+        return note
+
+    def put_document(
+        self, user_id: str, collection: str, write: DocumentWrite, limits: CollectionLimits
+    ) -> DocumentRow:
+        """Carry out a write to a document. Raises `DocumentConflict` and `DocumentsFull`."""
+        known = self.documents.get((user_id, collection), {})
+        stored = known.get(write.key)
+        written = write.apply(stored)
+        if written is not stored:
+            limits.check(len(known), sum(len(row.value) for row in known.values()), stored, written)
+            self.documents.setdefault((user_id, collection), known)[write.key] = written
+        return written
+
+    def memory_of(self, query: MemoryQuery) -> list[Entry]:
+        """Return the entries of a user that a query may find, newest first, with the titles of their sessions."""
+        notes = [entry for _, entry in self.notes.get(query.user_id, {}).values() if entry.at >= query.notes_since]
+        messages = [
+            entry.titled(session.row.title)
+            for session in self.sessions.values()
+            if session.user_id == query.user_id and session.row.id != query.without_session
+            for entry in session.messages
+            if entry.at >= query.messages_since
+        ]
+        return sorted(notes + messages, key=lambda entry: entry.at, reverse=True)
+
     def _write_request(self, row: RequestRow) -> None:
         self.requests[row.id] = row
         if row.status not in ("open", "answered"):
@@ -157,13 +226,24 @@ class MemoryState:
     def summary(self, session: MemorySession, now: float) -> SessionSummary:
         """Return a session as it is listed."""
         asking = [
-            each for each in self.requests.values() if each.session_id == session.row.id and each.status == "open"
+            each
+            for each in self.requests.values()
+            if each.session_id == session.row.id
+            and each.status == "open"
+            and each.purpose != RequestPurpose.FRONT_END_TOOL
         ]
         waiting = sum(each.expires_at is None or each.expires_at > now for each in asking)
         unfinished = {row.id for row in session.executions.values() if row.completed_at is None}
         calls = unfinished.difference(each.execution_id for each in asking)
         turns = any(row.completed_at is None for row in session.turns.values())
-        return SessionSummary(session.current_row(), session.active_at, waiting, bool(calls) or turns)
+        return SessionSummary(
+            session.current_row(),
+            session.active_at,
+            waiting,
+            bool(calls) or turns,
+            len(session.executions),
+            session.usage,
+        )
 
     def unfinished(self) -> list[ExecutionRow]:
         """Return the unfinished executions by session and then in the order in which they were queued."""

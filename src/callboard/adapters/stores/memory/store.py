@@ -15,11 +15,13 @@ from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, Req
 from ....storage.session_list import ListPosition, SessionSummary
 from ....storage.titles import fold_title
 from ..event_header import event_header, input_id
+from .notes import MemoryNotes
 from .owners import MemoryOwners
 from .state import MemorySession
+from .user_documents import MemoryDocuments
 
 
-class MemoryStore(MemoryOwners):
+class MemoryStore(MemoryOwners, MemoryNotes, MemoryDocuments):
     """The store of one process, as long as the object exists."""
 
     durable = False
@@ -49,7 +51,7 @@ class MemoryStore(MemoryOwners):
         lines = session.events[start : start + limit]
         sizes = accumulate(map(len, lines))
         del lines[next((number for number, size in enumerate(sizes, 1) if size >= max_bytes), len(lines)) :]
-        return Page(first, lines, session.first_seq, session.last_seq)
+        return Page(first, lines, session.first_seq, session.last_seq, session.made_at)
 
     async def heads(self, session_ids: Collection[str]) -> dict[str, Head]:
         found = ((session_id, self._session(session_id)) for session_id in session_ids)
@@ -173,6 +175,11 @@ class MemoryStore(MemoryOwners):
 
     async def running_turns(self, session_ids: Collection[str]) -> list[TurnRow]:
         return [row for row in self._state.running_turns() if row.session_id in session_ids]
+
+    async def usage(self, session_ids: Collection[str]) -> dict[str, bytes]:
+        found = ((session_id, self._session(session_id)) for session_id in session_ids)
+        usages = ((session_id, session.usage) for session_id, session in found if session)
+        return {session_id: usage for session_id, usage in usages if usage is not None}
 
     async def inputs(self, session_id: str, ids: Collection[str]) -> list[InputRow]:
         session = self._session(session_id)

@@ -10,8 +10,8 @@ A connection pooler between the two must give each client a server connection of
 import hashlib
 import logging
 import os
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Generator
+from contextlib import contextmanager, suppress
 from weakref import WeakSet
 
 import psycopg
@@ -54,16 +54,13 @@ class AdvisoryLocks:
     def hold(self, connection: Connection, owner_id: str) -> None:
         if driver(connection) is not self._connection:
             for statement in SESSION:
-                with suppress(DBAPIError):
+                with _ignored_unless_broken():
                     connection.exec_driver_sql(statement)
             self._connection, self._ids = driver(connection), set()
         if owner_id not in self._ids:
-            try:
+            with _ignored_unless_broken():
                 if connection.execute(_take, {"key": lock_key(owner_id)}).scalar_one():
                     self._ids.add(owner_id)  # otherwise a broken connection still holds it, for a while
-            except DBAPIError as error:
-                if error.connection_invalidated:
-                    raise
                 log.warning("this process gets no advisory lock, and relies on its heartbeats alone", exc_info=True)
 
     def held(self, connection: Connection, owner_ids: Collection[str]) -> dict[str, bool]:
@@ -89,6 +86,16 @@ class AdvisoryLocks:
                 nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
                 os.dup2(nothing, connection.fileno(), inheritable=False)
                 os.close(nothing)
+
+
+@contextmanager
+def _ignored_unless_broken() -> Generator[None]:
+    """Ignore an error of the database, unless it is a broken connection, with which nothing else can be done."""
+    try:
+        yield
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
 
 
 def lock_key(owner_id: str) -> int:

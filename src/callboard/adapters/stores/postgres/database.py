@@ -22,6 +22,7 @@ from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE, batches
 from .advisory_locks import AdvisoryLocks
 from .listener import Listener, notifications
+from .memory_index import find_entries
 from .statements import TEXTS, PostgresStatements, key_filter
 
 MIGRATING = 0x63616C6C626F6172
@@ -36,7 +37,7 @@ PATIENCE = {
 }
 """Options that detect an unreachable server. Options in the address take precedence."""
 
-IDLE = 3_000
+IDLE = 6_000
 """Milliseconds after which the server ends the transaction of a silent process: it was stopped, or its machine is gone,
 and others wait for the rows that it has locked."""
 
@@ -102,6 +103,7 @@ class PostgresDatabase:
         )
         self.statements = PostgresStatements()
         self.key_filter = key_filter
+        self.find_entries = find_entries
         self.is_certain = False
 
     def prepare(self) -> None:
@@ -177,6 +179,14 @@ class PostgresDatabase:
     def probe(self, connection: Connection) -> None:
         """Write the time into this store's own row, which a full server or a standby refuses."""
         connection.execute(_seen, {"instance": self.instance, "at": time.time()})
+
+    def claim_connection(self, writer: PinnedConnection) -> PinnedConnection:
+        """Return a connection of its own for claims, which are single statements and do not wait for the disk."""
+
+        def prepare(connection: Connection) -> None:
+            connection.exec_driver_sql("SET synchronous_commit = off")
+
+        return PinnedConnection(self, writes=False, prepare=prepare)
 
     def heartbeat_connection(self, writer: PinnedConnection) -> PinnedConnection:
         """Return a connection of its own for heartbeats, so that they never wait for a group.

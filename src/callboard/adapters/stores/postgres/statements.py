@@ -5,7 +5,7 @@ Every value in a document is a string or a number, also JSON, so that no content
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +14,26 @@ from sqlalchemy import ColumnElement, Connection, Text, bindparam, cast, column,
 from sqlalchemy.dialects.postgresql import JSONB
 
 from ..json_text import is_wrapped, storable, wrapped
-from ..statements import Batch, Row, driver, key_document, read_statements
+from ..memory_words import tsvector_text
+from ..statements import Batch, Key, Row, driver, key_document, read_statements
 
 Encoder = Callable[[Any, bool], str]
 """Encodes a value for a document, given whether the write is careful."""
 
-_CAST = re.compile(r"\(r->>(\d+)\)::(jsonb?)\b|decode\(r->>(\d+),")
+_CAST = re.compile(r"\(r->>(\d+)\)::(jsonb?|tsvector)\b|decode\(r->>(\d+),")
 """A value that has to be encoded: its position, and what the statement makes of it."""
 
 
 class PostgresStatements:
     """Runs the statements of `statements.sql`."""
 
-    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> Any:
+    def execute(self, connection: Connection, name: str, keys: Iterable[Key]) -> Any:
         return driver(connection).execute(TEXTS[name], {"keys": key_document(keys)})
+
+    def read_all(self, connection: Connection, keys: Mapping[str, Collection[Key]]) -> dict[str, Sequence[Row]]:
+        # One after the other, and not as a pipeline: between the messages of a pipeline, the server does not end the
+        # transaction of a process that was stopped, and others would wait for its locks.
+        return {name: self.execute(connection, name, of).fetchall() if of else () for name, of in keys.items()}
 
     def write(
         self,
@@ -79,9 +85,13 @@ def _binary(value: bytes, careful: bool) -> str:
     return b64encode(value).decode()
 
 
+def _tsvector(value: str, careful: bool) -> str:
+    return tsvector_text(value)
+
+
 TEXTS = read_statements(Path(__file__).with_suffix(".sql"))
 
-_KINDS: dict[str, Encoder] = {"jsonb": _json, "json": _exact_json, "": _binary}
+_KINDS: dict[str, Encoder] = {"jsonb": _json, "json": _exact_json, "tsvector": _tsvector, "": _binary}
 _ENCODERS = {
     name: [(int(place or binary), _KINDS[kind]) for place, kind, binary in _CAST.findall(text)]
     for name, text in TEXTS.items()

@@ -1,12 +1,12 @@
 -- Statements that write groups of changes to PostgreSQL. Keys and rows come as one JSON document each, a list of lists:
 -- that is far cheaper than a message or an array element per value. A statement that takes rows has a parameter of its
 -- own name, so that several statements can be sent together. `statements.py` encodes the values that a statement casts to
--- `jsonb` or `json`, or decodes.
+-- `jsonb`, `json` or `tsvector`, or decodes.
 
 -- lock_sessions: Lock sessions in the order of their ids. Read their counters, and the revision of the tables.
 SELECT id, last_seq, last_entry, last_execution, last_key, writes,
     coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id)),
-    active_at, (SELECT version_num FROM callboard_version)
+    active_at, user_id, (SELECT version_num FROM callboard_version)
 FROM sessions
 WHERE id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
 ORDER BY id
@@ -99,13 +99,14 @@ WHERE session_tool_state.session_id = (r->>0);
 -- write_executions: Insert or update executions. Their place in the session stays.
 INSERT INTO executions (
     session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,
-    queued_at, started_at, completed_at, owner, retry_at, document, shown, errors, value, error, place, cancelling
+    queued_at, started_at, completed_at, owner, retry_at, queue, document, shown, errors, value, error, place,
+    cancelling
 )
 SELECT
     r->>0, r->>1, r->>2, r->>3, r->>4, r->>5, r->>6, r->>7, (r->>8)::bigint, (r->>9)::bigint, (r->>10)::bigint,
-    (r->>11)::boolean, r->>12, (r->>13)::float8, (r->>14)::float8, (r->>15)::float8, r->>16, (r->>17)::float8,
-    decode(r->>18, 'base64'), (r->>19)::jsonb, (r->>20)::jsonb, (r->>21)::jsonb, (r->>22)::jsonb, (r->>23)::bigint,
-    (r->>24)::boolean
+    (r->>11)::boolean, r->>12, (r->>13)::float8, (r->>14)::float8, (r->>15)::float8, r->>16, (r->>17)::float8, r->>18,
+    decode(r->>19, 'base64'), (r->>20)::jsonb, (r->>21)::jsonb, (r->>22)::jsonb, (r->>23)::jsonb, (r->>24)::bigint,
+    (r->>25)::boolean
 FROM jsonb_array_elements(%(write_executions)s::jsonb) AS listed(r)
 ON CONFLICT (session_id, id) DO UPDATE SET
     user_id = excluded.user_id, call_id = excluded.call_id, tool = excluded.tool, kind = excluded.kind,
@@ -113,23 +114,29 @@ ON CONFLICT (session_id, id) DO UPDATE SET
     attempt = excluded.attempt, max_attempts = excluded.max_attempts, late = excluded.late,
     parent_id = excluded.parent_id, queued_at = excluded.queued_at, started_at = excluded.started_at,
     completed_at = excluded.completed_at, owner = excluded.owner, retry_at = excluded.retry_at,
-    document = excluded.document, shown = excluded.shown, errors = excluded.errors, value = excluded.value,
-    error = excluded.error, cancelling = excluded.cancelling;
+    queue = excluded.queue, document = excluded.document, shown = excluded.shown, errors = excluded.errors,
+    value = excluded.value, error = excluded.error, cancelling = excluded.cancelling;
 
 -- cancel_executions: Mark executions to be cancelled.
 UPDATE executions SET cancelling = true
 FROM jsonb_array_elements(%(cancel_executions)s::jsonb) AS listed(r)
 WHERE executions.session_id = (r->>0) AND executions.place = (r->>1)::bigint;
 
+-- receive_results: Mark executions whose callers received their results.
+UPDATE executions SET late = false
+FROM jsonb_array_elements(%(receive_results)s::jsonb) AS listed(r)
+WHERE executions.session_id = (r->>0) AND executions.place = (r->>1)::bigint;
+
 -- mark_ready: Mark those of the given executions without an owner that can go on: see `Owners.recover`.
 UPDATE executions SET ready = (
     cancelling
-    OR EXISTS (
+    OR queue IS NULL AND EXISTS (
         SELECT 1 FROM requests
         WHERE session_id = executions.session_id AND execution_id = executions.id AND status = 'answered'
     )
     OR (
-        EXISTS (SELECT 1 FROM requests WHERE session_id = executions.session_id AND execution_id = executions.id)
+        queue IS NULL
+        AND EXISTS (SELECT 1 FROM requests WHERE session_id = executions.session_id AND execution_id = executions.id)
         AND NOT EXISTS (
             SELECT 1 FROM requests
             WHERE session_id = executions.session_id AND execution_id = executions.id AND status = 'open'
@@ -155,13 +162,15 @@ ON CONFLICT (id) DO UPDATE SET
     answered_at = excluded.answered_at, payload = excluded.payload, schema = excluded.schema, answer = excluded.answer;
 
 -- write_turns: Insert or update turns.
-INSERT INTO turns (session_id, turn_id, user_id, status, started_at, completed_at, owner, number, cancelling)
+INSERT INTO turns (session_id, turn_id, user_id, status, started_at, completed_at, owner, usage, number, cancelling)
 SELECT
-    r->>0, r->>1, r->>2, r->>3, (r->>4)::float8, (r->>5)::float8, r->>6, (r->>7)::bigint, (r->>8)::boolean
+    r->>0, r->>1, r->>2, r->>3, (r->>4)::float8, (r->>5)::float8, r->>6, (r->>7)::jsonb, (r->>8)::bigint,
+    (r->>9)::boolean
 FROM jsonb_array_elements(%(write_turns)s::jsonb) AS listed(r)
 ON CONFLICT (session_id, number) DO UPDATE SET
     turn_id = excluded.turn_id, user_id = excluded.user_id, status = excluded.status, started_at = excluded.started_at,
-    completed_at = excluded.completed_at, owner = excluded.owner, cancelling = excluded.cancelling;
+    completed_at = excluded.completed_at, owner = excluded.owner, usage = excluded.usage,
+    cancelling = excluded.cancelling;
 
 -- cancel_turns: Mark turns to be cancelled.
 UPDATE turns SET cancelling = true
@@ -193,6 +202,12 @@ INSERT INTO transcript (session_id, position, entry)
 SELECT
     r->>0, (r->>1)::bigint, (r->>2)::json
 FROM jsonb_array_elements(%(insert_transcript)s::jsonb) AS listed(r);
+
+-- insert_memory_entries: Add messages and notes to what a search finds.
+INSERT INTO memory_entries (user_id, session_id, position, note_key, at, words)
+SELECT
+    r->>0, r->>1, (r->>2)::bigint, r->>3, (r->>4)::float8, (r->>5)::tsvector
+FROM jsonb_array_elements(%(insert_memory_entries)s::jsonb) AS listed(r);
 
 -- insert_events: Append events to boards.
 INSERT INTO events (session_id, seq, kind, at, body)
@@ -232,3 +247,31 @@ SELECT
 
 -- notify: Notify other processes.
 SELECT count(pg_notify('callboard', message)) FROM jsonb_array_elements_text(%(messages)s::jsonb) AS listed(message);
+
+-- count_memory: Count the entries of a user with each of several words, up to a number.
+SELECT lexeme, (
+    SELECT count(*) FROM (
+        SELECT 1 FROM memory_entries
+        WHERE words @@ lexeme::tsquery AND user_id = %(user_id)s
+        LIMIT %(counted)s
+    ) AS counted
+)
+FROM unnest(%(lexemes)s::text[]) AS listed(lexeme);
+
+-- find_memory: Find the best of the newest entries of a user that fit a full-text query.
+WITH newest AS MATERIALIZED (
+    SELECT id, words FROM memory_entries
+    WHERE words @@ %(match)s::tsquery
+        AND user_id = %(user_id)s
+        AND at >= CASE WHEN session_id IS NULL THEN %(notes_since)s ELSE %(messages_since)s END::float8
+        AND (%(without_session)s::text IS NULL OR session_id IS DISTINCT FROM %(without_session)s::text)
+    ORDER BY id + 0 DESC -- an expression, so that the entries of other users are not read in the order of their ids
+    LIMIT %(candidates)s
+)
+SELECT id, (
+    SELECT sum(weight * ts_rank(words, lexeme::tsquery, 1))
+    FROM unnest(%(lexemes)s::text[], %(weights)s::float8[]) AS listed(lexeme, weight)
+) AS score
+FROM newest
+ORDER BY score DESC, id DESC
+LIMIT %(limit)s;

@@ -20,6 +20,7 @@ from ..revisions import is_empty, require_known, stored_revision, upgrade
 from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE
 from .file_locks import FileLocks
+from .memory_index import find_entries
 from .poller import DataVersionPoller
 from .statements import TEXTS, SqliteStatements, key_filter
 
@@ -46,7 +47,7 @@ _HEADER = b"SQLite format 3\0"
 
 _LOCKED = "is locked by another process. Try again, or end that process"
 _UNREAD = "may not be read. Give this user the right to read and write it"
-_UNWRITTEN = "may not be written. Give this user the right to write it and its folder"
+_UNWRITTEN = "is read-only. Give this user the right to write the file and its folder"
 
 _UNAVAILABLE = {
     sqlite3.SQLITE_PERM: _UNREAD,
@@ -75,6 +76,7 @@ class SqliteDatabase:
         )
         self.statements = SqliteStatements()
         self.key_filter = key_filter
+        self.find_entries = find_entries
         self.is_certain = True
         self.instance = uuid.uuid4().hex
         """The id of this store in notifications."""
@@ -166,6 +168,10 @@ class SqliteDatabase:
             raise StoreUnavailable(f"{self.name} {_UNWRITTEN}.")
         if disk.f_bavail * disk.f_frsize < ROOM:
             raise StoreUnavailable(f"{self.name} {_UNAVAILABLE[sqlite3.SQLITE_FULL]}.")
+
+    def claim_connection(self, writer: PinnedConnection) -> PinnedConnection:
+        """Return the writer's own connection: the file has one writer at a time."""
+        return writer
 
     def heartbeat_connection(self, writer: PinnedConnection) -> PinnedConnection:
         """Return the connection of the writer: only one connection can write at a time."""

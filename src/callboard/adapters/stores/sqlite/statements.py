@@ -1,12 +1,12 @@
 """Statements for SQLite: rows are written by the driver's `executemany`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, bindparam, func, select, tuple_
 
-from ..statements import Batch, Row, driver, key_document, read_statements
+from ..statements import Batch, Key, Row, driver, key_document, read_statements
 
 TEXTS = read_statements(Path(__file__).with_suffix(".sql"))
 
@@ -14,8 +14,11 @@ TEXTS = read_statements(Path(__file__).with_suffix(".sql"))
 class SqliteStatements:
     """Runs the statements of `statements.sql`."""
 
-    def execute(self, connection: Connection, name: str, keys: Iterable[Sequence[str | int]]) -> Any:
+    def execute(self, connection: Connection, name: str, keys: Iterable[Key]) -> Any:
         return driver(connection).execute(TEXTS[name], (key_document(keys),))
+
+    def read_all(self, connection: Connection, keys: Mapping[str, Collection[Key]]) -> dict[str, Sequence[Row]]:
+        return {name: self.execute(connection, name, of).fetchall() if of else () for name, of in keys.items()}
 
     def write(
         self,

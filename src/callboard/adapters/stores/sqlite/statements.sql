@@ -4,7 +4,7 @@
 -- lock_sessions: Read the counters of sessions, and the revision of the tables. The transaction has locked the file.
 SELECT id, last_seq, last_entry, last_execution, last_key, writes,
     coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id)),
-    active_at, (SELECT version_num FROM callboard_version)
+    active_at, user_id, (SELECT version_num FROM callboard_version)
 FROM sessions
 WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(?1))
 ORDER BY id;
@@ -76,11 +76,12 @@ UPDATE session_tool_state SET unconsumed_results = ?2 WHERE session_id = ?1;
 -- write_executions: Insert or update executions. Their place in the session stays.
 INSERT INTO executions (
     session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,
-    queued_at, started_at, completed_at, owner, retry_at, document, shown, errors, value, error, place, cancelling
+    queued_at, started_at, completed_at, owner, retry_at, queue, document, shown, errors, value, error, place,
+    cancelling
 )
 VALUES (
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
-    ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25
+    ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26
 )
 ON CONFLICT (session_id, id) DO UPDATE SET
     user_id = excluded.user_id, call_id = excluded.call_id, tool = excluded.tool, kind = excluded.kind,
@@ -88,21 +89,25 @@ ON CONFLICT (session_id, id) DO UPDATE SET
     attempt = excluded.attempt, max_attempts = excluded.max_attempts, late = excluded.late,
     parent_id = excluded.parent_id, queued_at = excluded.queued_at, started_at = excluded.started_at,
     completed_at = excluded.completed_at, owner = excluded.owner, retry_at = excluded.retry_at,
-    document = excluded.document, shown = excluded.shown, errors = excluded.errors, value = excluded.value,
-    error = excluded.error, cancelling = excluded.cancelling;
+    queue = excluded.queue, document = excluded.document, shown = excluded.shown, errors = excluded.errors,
+    value = excluded.value, error = excluded.error, cancelling = excluded.cancelling;
 
 -- cancel_executions: Mark executions to be cancelled.
 UPDATE executions SET cancelling = true WHERE session_id = ?1 AND place = ?2;
 
+-- receive_results: Mark executions whose callers received their results.
+UPDATE executions SET late = false WHERE session_id = ?1 AND place = ?2;
+
 -- mark_ready: Mark those of the given executions without an owner that can go on: see `Owners.recover`.
 UPDATE executions SET ready = (
     cancelling
-    OR EXISTS (
+    OR queue IS NULL AND EXISTS (
         SELECT 1 FROM requests
         WHERE session_id = executions.session_id AND execution_id = executions.id AND status = 'answered'
     )
     OR (
-        EXISTS (SELECT 1 FROM requests WHERE session_id = executions.session_id AND execution_id = executions.id)
+        queue IS NULL
+        AND EXISTS (SELECT 1 FROM requests WHERE session_id = executions.session_id AND execution_id = executions.id)
         AND NOT EXISTS (
             SELECT 1 FROM requests
             WHERE session_id = executions.session_id AND execution_id = executions.id AND status = 'open'
@@ -125,11 +130,12 @@ ON CONFLICT (id) DO UPDATE SET
     answered_at = excluded.answered_at, payload = excluded.payload, schema = excluded.schema, answer = excluded.answer;
 
 -- write_turns: Insert or update turns.
-INSERT INTO turns (session_id, turn_id, user_id, status, started_at, completed_at, owner, number, cancelling)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+INSERT INTO turns (session_id, turn_id, user_id, status, started_at, completed_at, owner, usage, number, cancelling)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
 ON CONFLICT (session_id, number) DO UPDATE SET
     turn_id = excluded.turn_id, user_id = excluded.user_id, status = excluded.status, started_at = excluded.started_at,
-    completed_at = excluded.completed_at, owner = excluded.owner, cancelling = excluded.cancelling;
+    completed_at = excluded.completed_at, owner = excluded.owner, usage = excluded.usage,
+    cancelling = excluded.cancelling;
 
 -- cancel_turns: Mark turns to be cancelled.
 UPDATE turns SET cancelling = true WHERE session_id = ?1 AND number = ?2;
@@ -148,6 +154,9 @@ ON CONFLICT (session_id, slot) DO UPDATE SET
 
 -- insert_transcript: Append entries to transcripts.
 INSERT INTO transcript (session_id, position, entry) VALUES (?1, ?2, ?3);
+
+-- insert_memory_entries: Add messages and notes to what a search finds.
+INSERT INTO memory_entries (user_id, session_id, position, note_key, at, words) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
 
 -- insert_events: Append events to boards.
 INSERT INTO events (session_id, seq, kind, at, body) VALUES (?1, ?2, ?3, ?4, ?5);
@@ -172,3 +181,17 @@ SELECT coalesce(max(number), 0) FROM notifications;
 
 -- read_notifications: Read the notifications after a number, without the sessions of those by this instance.
 SELECT number, CASE WHEN instance <> ?1 THEN session_ids END FROM notifications WHERE number > ?2 ORDER BY number;
+
+-- find_memory: Find the best of the newest entries of a user that fit a full-text query.
+SELECT id, score FROM (
+    SELECT memory_entries.id AS id, bm25(memory_words) AS score
+    FROM memory_words CROSS JOIN memory_entries ON memory_entries.id = memory_words.rowid
+    WHERE memory_words MATCH ?1
+        AND memory_entries.user_id = ?3
+        AND memory_entries.at >= CASE WHEN memory_entries.session_id IS NULL THEN ?4 ELSE ?5 END
+        AND (?6 IS NULL OR memory_entries.session_id IS NOT ?6)
+    ORDER BY memory_words.rowid DESC
+    LIMIT ?2
+)
+ORDER BY score, id DESC
+LIMIT ?7;

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from ..errors import ErrorCategory, ToolError
 from ..execution.lifecycle import Status
 from ..execution.outcome import QUEUED
-from ..sessions.live_session import LiveSession
 from ..tools.context import ToolContext
 from ..tools.definition import RESERVED_NAMESPACE, Tool
 from ..tools.function import tool
+from .live_session import LiveSession
 
 ExecutionId = Annotated[str, "The execution id that the acknowledgement of the call gave"]
 

@@ -1,0 +1,308 @@
+"""An engine over NATS JetStream.
+
+Names, for the deployment `callboard` (the path of the address gives another name):
+
+- the streams `callboard`, with the subjects `callboard.queue.*`, and `callboard-wake`, with `callboard.wake`;
+- in the first, a durable consumer `queue-<name>` for each queue that is served; in the second, `wake` for the gateways;
+- the plain subject `callboard.workers`, on which workers answer who they are.
+
+A message is acknowledged when its execution is claimed in the store, and not when that ends: see
+`docs/decisions/engine.md`.
+"""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from nats.js.errors import NotFoundError
+
+from ....execution.engine import Deliver, EngineError, WorkerStatus
+from ....storage.owners import QueuedCall
+from .address import NatsAddress
+from .pull import TRACE, Message, Pull, Receive, queued_call
+from .stream import differences, outdated_limits, stream_configs
+
+log = logging.getLogger("callboard.engine")
+
+WAKES = 100
+"""Sessions that are woken by one message at most."""
+RETRY_DELAY = 1.0
+"""Seconds before the next attempt after the server refused or was away."""
+
+
+class NatsEngine:
+    """Connects the processes of one deployment. See `Engine`."""
+
+    def __init__(self, url: str) -> None:
+        self._address = NatsAddress.parse(url)
+        self._options = self._address.options()
+        name = self.name = self._address.name
+        self._streams = stream_configs(name, self._address.replicas)
+        self._queue_subject = f"{name}.queue."
+        self._wake_subject = f"{name}.wake"
+        self._worker_subject = f"{name}.workers"
+        self._client: Any = Client()  # its methods are typed in part
+        self._connected: Callable[[], None] = lambda: None
+        self._connecting: asyncio.Task[None] | None = None
+        self._ready = asyncio.Event()
+        """Set while there is a connection, and the stream exists."""
+        self._closing = False
+        self._pulls: set[Pull] = set()
+        self._describe: Callable[[], WorkerStatus] | None = None
+        self._unsent: list[tuple[str, bytes, dict[str, str] | None]] = []
+        """Messages for `_sender`: subject, body and headers."""
+        self._waking: dict[str | None, None] = {}
+        """Sessions whose wakes are sent together."""
+        self._sender: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._ready.is_set()
+
+    # Lifetime
+
+    async def open(self, connected: Callable[[], None]) -> None:
+        self._connected = connected
+        self._connecting = asyncio.get_running_loop().create_task(self._connect(), name="callboard: nats")
+
+    async def close(self) -> None:
+        self._closing = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
+        if self._sender is not None:
+            await asyncio.wait([self._sender], timeout=1.0)
+        if self._client.is_connected:
+            with suppress(NatsError, TimeoutError):
+                await self._client.flush(timeout=2)
+        await _close(self._client)
+
+    async def _connect(self) -> None:
+        warned = False
+        while not self._client.is_connected:
+            try:
+                await self._client.connect(
+                    **self._options,
+                    name=f"callboard {os.getpid()}",
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=1,
+                    connect_timeout=5,
+                    error_cb=self._error,
+                    disconnected_cb=self._disconnected,
+                    reconnected_cb=self._prepare,
+                )
+            except (NatsError, OSError, TimeoutError) as error:
+                if not warned:
+                    log.warning("NATS at %s does not answer; waiting for it (%s)", self._address.shown, error)
+                    warned = True
+                await _close(self._client)
+                self._client = Client()
+                await asyncio.sleep(RETRY_DELAY)
+        if warned:
+            log.info("NATS at %s answers now", self._address.shown)
+        if self._describe is not None:
+            await self._client.subscribe(self._worker_subject, cb=self._answer)
+        await self._prepare()
+
+    async def _prepare(self) -> None:
+        """Make what this process needs at the server, after each connection."""
+        while True:
+            try:
+                await self._make_streams()
+                break
+            except (NatsError, TimeoutError) as error:
+                log.warning("the streams %s cannot be used yet: %s", self.name, error)
+                await asyncio.sleep(RETRY_DELAY)
+        self._ready.set()
+        for pull in self._pulls:
+            pull.restart()
+        self._connected()
+
+    async def _make_streams(self) -> None:
+        for difference in await self._find_differences(self._client, make=True):
+            log.error("%s; see `callboard doctor --engine`", difference)
+
+    async def _find_differences(self, client: Any, *, make: bool) -> list[str]:
+        """Return why existing streams cannot be used. With `make`, missing ones are made and others updated."""
+        js = client.jetstream()
+        found: list[str] = []
+        for wanted in self._streams:
+            try:
+                info = await js.stream_info(wanted.name)
+            except NotFoundError:
+                if make:
+                    await js.add_stream(wanted)
+                continue
+            wrong = differences(info.config, wanted)
+            found += [f"the stream {wanted.name} cannot be used: {each}" for each in wrong]
+            if make and not wrong and (outdated := outdated_limits(info.config, wanted)):
+                await js.update_stream(info.config.evolve(**outdated))
+        return found
+
+    async def _disconnected(self) -> None:
+        if self._ready.is_set() and not self._closing:
+            log.warning("the connection to NATS is lost; executions are stored, and sent when it is back")
+        self._ready.clear()
+
+    async def _error(self, error: Exception) -> None:
+        log.debug("NATS: %s", error)
+
+    # Sending
+
+    def submit(self, call: QueuedCall, trace: str | None = None) -> None:
+        headers = None if trace is None else {TRACE: trace}
+        body = json.dumps([call.session_id, call.id, call.tool]).encode()
+        self._send(self._queue_subject + call.queue, body, headers)
+
+    def wake(self, session_id: str | None) -> None:
+        self._waking[session_id] = None
+        self._send_soon()
+
+    def _send(self, subject: str, body: bytes, headers: dict[str, str] | None = None) -> None:
+        self._unsent.append((subject, body, headers))
+        self._send_soon()
+
+    def _send_soon(self) -> None:
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.get_running_loop().create_task(self._send_all(), name="callboard: nats sender")
+
+    async def _send_all(self) -> None:
+        """Send what waits to be sent. Without a connection it is dropped, and the sweep sends it again."""
+        while self._unsent or self._waking:
+            waking, self._waking = list(self._waking), {}
+            for first in range(0, len(waking), WAKES):
+                self._unsent.append((self._wake_subject, json.dumps(waking[first : first + WAKES]).encode(), None))
+            unsent, self._unsent = self._unsent, []
+            for subject, body, headers in unsent if self.connected else ():
+                with suppress(NatsError):
+                    await self._client.publish(subject, body, headers=headers)
+
+    # Receiving
+
+    async def serve(self, queue: str, room: Callable[[], Awaitable[int]], deliver: Deliver) -> None:
+        subject = self._queue_subject + queue
+
+        async def receive(messages: Sequence[Msg]) -> None:
+            known: list[Message] = []
+            for message in messages:
+                if (call := queued_call(message, queue)) is None:
+                    await message.term()
+                else:
+                    known.append(Message(call, message))
+            if known:
+                await deliver(known)
+
+        await self._pull(self.name, f"queue-{queue}", subject, room, receive)
+
+    async def serve_wakes(self, woken: Callable[[str | None], Awaitable[None]]) -> None:
+        async def room() -> int:
+            return 64
+
+        async def receive(messages: Sequence[Msg]) -> None:
+            for message in messages:
+                try:
+                    for session_id in json.loads(message.data):
+                        await woken(session_id)
+                except Exception as error:
+                    log.debug("a session was not woken: %r", error)
+                    await Message.of(message).put_back(RETRY_DELAY)
+                else:
+                    await message.ack()
+
+        await self._pull(f"{self.name}-wake", "wake", self._wake_subject, room, receive)
+
+    async def _pull(
+        self,
+        stream: str,
+        consumer: str,
+        subject: str,
+        room: Callable[[], Awaitable[int]],
+        receive: Receive,
+    ) -> None:
+        pull = Pull(consumer, subject, stream)
+        self._pulls.add(pull)
+        try:
+            while True:
+                await self._ready.wait()
+                try:
+                    await pull.run(self._client, room, receive)
+                except (NatsError, TimeoutError) as error:
+                    log.debug("messages of %s: %s", subject, error)
+                    await asyncio.sleep(RETRY_DELAY)
+        finally:
+            self._pulls.discard(pull)
+            await pull.end()
+
+    # Looking
+
+    async def waiting(self, queue: str) -> int:
+        subject = self._queue_subject + queue
+        try:
+            info = await self._client.jetstream().stream_info(self.name, subjects_filter=subject)
+        except NotFoundError:
+            await self._make_streams()
+            return 0
+        except (NatsError, TimeoutError) as error:
+            raise EngineError(f"NATS does not answer: {error}") from error
+        counts: dict[str, int] = info.state.subjects or {}
+        return counts.get(subject, 0)
+
+    async def problems(self) -> list[str]:
+        client: Any = Client()
+        try:
+            await client.connect(
+                **self._options,
+                allow_reconnect=False,
+                max_reconnect_attempts=1,  # the first connection is attempted 60 times by default, in two minutes
+                reconnect_time_wait=0.1,
+                connect_timeout=3,
+                error_cb=self._error,
+            )
+            return await self._find_differences(client, make=False)
+        except (NatsError, OSError, TimeoutError) as error:
+            return [f"NATS at {self._address.shown} does not answer with JetStream: {error}"]
+        finally:
+            await _close(client)
+
+    async def announce(self, describe: Callable[[], WorkerStatus]) -> None:
+        self._describe = describe
+        if self._client.is_connected:
+            await self._client.subscribe(self._worker_subject, cb=self._answer)
+
+    async def _answer(self, message: Msg) -> None:
+        if self._describe is not None and message.reply:
+            await self._client.publish(message.reply, json.dumps(asdict(self._describe())).encode())
+
+    async def workers(self, timeout: float = 0.5) -> list[WorkerStatus]:
+        await self._ready.wait()
+        inbox = self._client.new_inbox()
+        answers = await self._client.subscribe(inbox)
+        found: dict[str, WorkerStatus] = {}
+        try:
+            await self._client.publish(self._worker_subject, b"", reply=inbox)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    while True:
+                        message = await answers.next_msg(timeout=timeout)
+                        if message.data:
+                            status = WorkerStatus(**json.loads(message.data))
+                            found[status.id] = status
+        except NatsError as error:
+            log.debug("NATS: %s", error)
+        finally:
+            await answers.unsubscribe()
+        return [found[name] for name in sorted(found)]
+
+
+async def _close(client: Any) -> None:
+    """Close a client that may never have been connected, which it does not expect."""
+    with suppress(NatsError, AssertionError):
+        await client.close()

@@ -1,0 +1,202 @@
+"""Sends executions to workers through an engine, and sends again what was lost on the way.
+
+An execution is submitted after the commit that stored it. A sweep compares the number of stored executions that wait in
+each queue with the number of messages, and submits the stored ones again if messages are missing: the engine was away,
+lost its data, or this process died between the commit and the message.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import Protocol
+
+from ..clock import Clock
+from ..errors import ErrorCategory, ToolError
+from ..execution.engine import DEFAULT_QUEUE, GATEWAY_QUEUE, Engine, EngineError, WorkerStatus
+from ..execution.execution import Execution
+from ..storage.errors import StoreError
+from ..storage.owners import QueuedCall
+from ..storage.queues import QueueDepth
+from ..storage.store import Store
+from ..types import Mode, Placement
+
+log = logging.getLogger("callboard.engine")
+
+SWEEP = 5.0
+"""Seconds between two sweeps, and the age at which an execution without a message counts as lost."""
+UNSERVED = 30.0
+"""Seconds after which the sessions of executions get a notice that no worker serves their queue."""
+PAGE = 1_000
+"""Executions of a queue that one sweep submits again at most."""
+
+
+class WaitingCalls(Protocol):
+    """Acts on executions that have waited in a queue for too long."""
+
+    async def report_unserved(self, queue: str, call: QueuedCall) -> None:
+        """Tell a session that no worker serves a queue, in which one of its executions waits."""
+        ...
+
+    async def end_overdue(self, queue: str, oldest_at: float) -> None:
+        """End the executions whose total time is over. `oldest_at` is when the oldest of the queue was called."""
+        ...
+
+
+class Dispatcher:
+    """Decides where executions run, from `open` until `close`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        clock: Clock,
+        *,
+        serves: Collection[str],
+        most_waiting: int = 10_000,
+        waiting: WaitingCalls,
+        woken: Callable[[str | None], Awaitable[None]] | None = None,
+    ) -> None:
+        self.engine = engine
+        self._store = store
+        self._clock = clock
+        self._serves = frozenset(serves)
+        """The queues that this process serves: their executions run here if they are called here."""
+        self._most_waiting = most_waiting
+        """The executions that may wait in a queue, as of the last sweep, before new calls are refused."""
+        self._waiting = waiting
+        self._woken = woken
+        """Delivers late results of a session to its model; None if this process has no model."""
+        self._sweep_now = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.depths: tuple[QueueDepth, ...] = ()
+        """The queues at the last sweep."""
+        self.unserved_queues: frozenset[str] = frozenset()
+        """The queues in which executions wait although no worker serves them, at the last sweep."""
+        self._told: set[str] = set()
+        """Executions whose sessions were told by this process that no worker serves their queue."""
+        self.gateways = 1
+        """The number of gateways that answered at the last sweep."""
+        self.submitted_again = 0
+        """The number of messages that sweeps have submitted."""
+
+    async def open(self) -> None:
+        await self.engine.open(self._sweep_now.set)
+        loop = asyncio.get_running_loop()
+        self._tasks.append(loop.create_task(self._run(), name="callboard: dispatcher"))
+        if self._woken is not None:
+            self._tasks.append(loop.create_task(self.engine.serve_wakes(self._wake_here), name="callboard: wakes"))
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self.engine.close()
+
+    def queue_of(self, execution: Execution) -> str | None:
+        """Return the queue of the workers that carry an execution out; None: this process does."""
+        tool, scope = execution.tool, execution.scope
+        if not scope.durable or execution.is_worker or scope.own_tool(tool.name) is tool:
+            return None
+        if tool.placement is Placement.GATEWAY:
+            queue = GATEWAY_QUEUE
+        elif tool.placement is Placement.WORKER or (
+            tool.placement is None and (tool.queue is not None or tool.mode is Mode.BACKGROUND)
+        ):
+            queue = tool.queue or DEFAULT_QUEUE
+        else:
+            return None
+        return None if queue in self._serves else queue
+
+    def check_room(self, queue: str) -> None:
+        """Raise `ToolError` (resource) if too many executions waited in a queue at the last sweep."""
+        waiting = next((depth.waiting for depth in self.depths if depth.queue == queue), 0)
+        if waiting >= self._most_waiting:
+            raise ToolError(
+                f"The queue {queue} is full: {waiting:,} calls wait there. Nothing was done; try again later.",
+                category=ErrorCategory.RESOURCE,
+                retryable=True,
+            )
+
+    def submit(self, execution: Execution) -> None:
+        """Send an execution that was handed over, and is stored now, to its queue."""
+        call = QueuedCall(execution.scope.id, execution.id, execution.name, execution.queue or DEFAULT_QUEUE)
+        self.engine.submit(call, execution.trace)
+
+    def wake(self, session_id: str | None) -> None:
+        """Have a gateway deliver late results of a session to its model, if this process has none."""
+        if self._woken is None:
+            self.engine.wake(session_id)
+
+    async def _wake_here(self, session_id: str | None) -> None:
+        """Deliver late results of a session that another process sent here. Raises to have it sent again."""
+        if self._woken is None:
+            return
+        try:
+            await self._woken(session_id)
+        except StoreError:
+            raise
+        except Exception:
+            log.exception("the runtime failed to wake the session %s", session_id)
+
+    def submit_again(self, calls: Collection[QueuedCall]) -> None:
+        """Send executions of a dead worker to their queues."""
+        for call in calls:
+            self.engine.submit(call)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            timer = loop.call_later(SWEEP, self._sweep_now.set)
+            try:
+                await self._sweep_now.wait()
+            finally:
+                timer.cancel()
+            self._sweep_now.clear()
+            try:
+                await self.sweep()
+            except (StoreError, EngineError) as error:
+                log.debug("a sweep was not completed: %s", error)
+            except Exception:
+                log.exception("the runtime failed while it swept the queues")
+
+    async def sweep(self, *, age: float = SWEEP, patience: float = UNSERVED) -> None:
+        """Submit executions again whose messages are missing, end overdue ones, and report queues that are not served.
+
+        A message is missing that was not sent within `age` seconds. A queue is reported if an execution has waited
+        there for `patience` seconds.
+        """
+        now = self._clock.time()
+        self.depths = tuple(await self._store.queue_depths())
+        for depth in self.depths:
+            await self._waiting.end_overdue(depth.queue, depth.oldest_at)
+        if not self.engine.connected:
+            return
+        for depth in self.depths:
+            if depth.oldest_at >= now - age:
+                continue
+            calls = await self._store.queued_calls(depth.queue, before=now - age, limit=PAGE)
+            missing = len(calls) - await self.engine.waiting(depth.queue)
+            if missing > 0:
+                log.info("%d messages of the queue %s are missing; they are sent again", missing, depth.queue)
+                self.submit_again(calls)
+                self.submitted_again += len(calls)
+        late = [depth.queue for depth in self.depths if depth.oldest_at < now - patience]
+        if late or GATEWAY_QUEUE in self._serves:
+            workers = await self.engine.workers()
+            self.gateways = max(1, sum(GATEWAY_QUEUE in worker.queues for worker in workers))
+            await self._report_unserved(late, workers, now - patience)
+
+    async def _report_unserved(self, late: list[str], workers: list[WorkerStatus], before: float) -> None:
+        """Tell the sessions of executions that have waited long in queues that no worker serves."""
+        unserved = frozenset(late).difference(*(worker.queues for worker in workers))
+        for queue in unserved - self.unserved_queues:
+            log.warning("no worker serves the queue %s; its executions wait", queue)
+        self.unserved_queues = unserved
+        if not unserved:
+            self._told.clear()
+        for queue in unserved:
+            for call in await self._store.queued_calls(queue, before=before, limit=PAGE):
+                if call.id not in self._told:
+                    self._told.add(call.id)
+                    await self._waiting.report_unserved(queue, call)

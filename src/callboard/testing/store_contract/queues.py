@@ -1,0 +1,91 @@
+"""Contract of a store: executions wait in queues, each goes to one worker, and those of dead workers wait again."""
+
+from ...storage.change import Change
+from ...storage.errors import Conflict
+from ...storage.owners import QueuedCall
+from ...storage.queues import QueueDepth
+from ...storage.store import Store
+from ..store_rows import NOW, add, create, execution_row, finished_row, owner_row, request_row, update
+from .contract import Contract, stored_execution
+
+
+class QueueContract(Contract):
+    async def test_d3_waiting_executions_are_claimed_once(self, store: Store) -> None:
+        waiting = execution_row("x", owner=None, queue="gpu", attempt=0)
+        await store.commit([create(), add(waiting), add(execution_row("y", owner=None)), add(execution_row("z"))])
+        assert await stored_execution(store) == waiting
+        claimed = await store.claim([("s", "x"), ("s", "y"), ("s", "z"), ("s", "none")], "w1")
+        assert [row.id for row in claimed.rows] == ["x"], "others do not wait in a queue"
+        assert claimed.rows[0].owner == "w1"
+        assert claimed.refused == []
+        assert claimed.sessions == {"s": NOW}
+        assert await stored_execution(store) == claimed.rows[0]
+        assert (await store.claim([("s", "x")], "w1")).rows == claimed.rows, "it may not know of its own claim"
+        assert (await store.claim([("s", "x")], "w2")).rows == []
+        await store.commit([update(finished_row("x", owner=None, queue="gpu"), "w1")])
+        assert (await store.claim([("s", "x")], "w2")).rows == []
+
+    async def test_d3_depths_and_calls_of_queues(self, store: Store) -> None:
+        assert await store.queue_depths() == []
+        rows = [
+            execution_row("1", owner=None, queue="gpu", queued_at=NOW + 2),
+            execution_row("2", owner=None, queue="gpu", queued_at=NOW + 1),
+            execution_row("3", owner=None, queue="default", queued_at=NOW),
+            execution_row("4", owner="w1", queue="gpu", queued_at=NOW),
+            execution_row("5", owner=None, queue="", parent_id="4", queued_at=NOW),
+            finished_row("6", owner=None, queue="gpu"),
+        ]
+        await store.commit([create(), *map(add, rows)])
+        assert await store.queue_depths() == [QueueDepth("default", 1, NOW), QueueDepth("gpu", 2, NOW + 1)]
+        tool = rows[0].tool
+        assert await store.queued_calls("gpu", before=NOW + 9, limit=9) == [
+            QueuedCall("s", "2", tool, "gpu"),
+            QueuedCall("s", "1", tool, "gpu"),
+        ]
+        assert [call.id for call in await store.queued_calls("gpu", before=NOW + 2, limit=9)] == ["2"]
+        assert [call.id for call in await store.queued_calls("gpu", before=NOW + 9, limit=1)] == ["2"]
+        assert await store.queued_calls("none", before=NOW + 9, limit=9) == []
+
+    async def test_d3_work_of_a_dead_worker_waits_in_its_queue_again(self, store: Store) -> None:
+        await store.join(owner_row("dead"))
+        rows = [
+            execution_row("1", owner="dead", queue="gpu", status="executing", attempt=1),
+            execution_row("2", owner="dead", queue="", parent_id="1", status="waiting"),
+            execution_row("3", owner="dead", queue="", parent_id="2"),
+            execution_row("4", owner="dead", queue="gpu"),
+            execution_row("5", owner="dead"),
+        ]
+        await store.commit([create(), *map(add, rows)])
+        await store.commit([add(request_row("r", execution_id="2")), Change("s", cancel=["4"])])
+        recovered = await store.recover("dead", 0, "heir")
+        assert recovered.requeued == (QueuedCall("s", "1", rows[0].tool, "gpu"),)
+        assert [claim.id for claim in recovered.claims] == ["5"]
+        assert await store.owners() == []
+        ready = await store.recover(None, 0, "heir")
+        assert [claim.id for claim in ready.claims] == ["4"], "a cancelled execution needs no worker to end"
+        claimed = await store.claim([("s", "1")], "w2")
+        assert [(row.id, row.owner) for row in claimed.rows] == [("1", "w2"), ("2", "w2"), ("3", "w2")]
+
+    async def test_d3_limits_of_tools_hold_over_all_workers(self, store: Store) -> None:
+        rows = [execution_row(str(n), owner=None, queue="gpu") for n in range(4)]
+        await store.commit([create(), *map(add, rows)])
+        limits = {rows[0].tool: 2, "other": 1}
+        keys = [("s", row.id) for row in rows]
+        first = await store.claim(keys[:1], "w1", limits)
+        assert (len(first.rows), first.refused) == (1, [])
+        second = await store.claim(keys[1:], "w2", limits)
+        assert (len(second.rows), len(second.refused)) == (1, 2)
+        done = second.rows[0]
+        await store.commit([update(finished_row(done.id, owner=None, queue="gpu"), "w2")])
+        third = await store.claim(second.refused, "w1", limits)
+        assert (len(third.rows), len(third.refused)) == (1, 1)
+
+    async def test_d3_results_that_callers_received_are_not_late(self, store: Store) -> None:
+        await store.commit([create(), add(execution_row("x")), add(execution_row("y"))])
+        await store.commit([Change("s", late=["x"]), update(finished_row("x", late=True))])
+        (missing,) = await store.commit([Change("s", received=["z"])])
+        assert isinstance(missing, Conflict)
+        await store.commit([Change("s", consumed=["x"], received=["x"])])
+        assert await stored_execution(store) == finished_row("x", late=False)
+        (again,) = await store.commit([Change("s", consumed=["x"], received=["x"])])
+        assert isinstance(again, Conflict)

@@ -1,0 +1,112 @@
+"""`callboard serve`: its options, and the tools that it serves (G5, O3)."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import Runtime
+from callboard.chat.model import ModelUnavailable, compatible_model
+from callboard.cli.commands.doctor import Mark, check_model
+from callboard.server import launch
+from callboard.testing.providers import OpenAIChatDouble
+from callboard.tools.definition import RESERVED_NAMESPACE
+from tests.cli.harness import Done, run_here
+
+
+class Serve:
+    """`callboard serve` with everything but the server."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys, self._monkeypatch = capsys, monkeypatch
+        self.options: Any = None
+        monkeypatch.setattr(launch, "launch", self._launch)
+
+    def _launch(self, options: Any, listening: Any) -> None:
+        self.options = options
+        Runtime(options.tools, model="offline")  # adds the tools that manage tasks, as a server does
+        listening("http://127.0.0.1:1", False)
+
+    def __call__(self, *arguments: str) -> Done:
+        return run_here(self._capsys, self._monkeypatch, *arguments)
+
+
+@pytest.fixture
+def serve(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Serve]:
+    monkeypatch.chdir(tmp_path)
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield Serve(capsys, monkeypatch)
+    root.handlers[:] = handlers  # the command configures the logs of the process
+    root.setLevel(level)
+
+
+def test_g5_instructions_are_text_or_a_file(serve: Serve, tmp_path: Path) -> None:
+    assert serve("serve", "--instructions", "Be brief.").code == 0
+    assert serve.options.instructions == "Be brief."
+    (tmp_path / "prompt.md").write_text("Antworte höflich.\n", encoding="utf-8")
+    assert serve("serve", "--instructions", "@prompt.md").code == 0
+    assert serve.options.instructions == "Antworte höflich.\n"
+    assert serve("serve").code == 0
+    assert serve.options.instructions is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--instructions", "@missing.md"], "--instructions @missing.md: the file cannot be read"),
+        (["--instructions", "@latin.md"], "--instructions @latin.md is not UTF-8 text: see byte 2."),
+        (["--model", "openai:x", "--base-url", "localhost:11434"], "is not the URL of a server. An example: http://"),
+        (["--base-url", "http://localhost:11434/v1"], "Name the model that http://localhost:11434/v1 serves"),
+    ],
+)
+def test_g5_a_mistake_in_an_option_is_explained(
+    serve: Serve, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "latin.md").write_bytes(b"h\xf6flich")
+    done = serve("serve", *arguments)
+    assert done.code != 0
+    assert message in " ".join(done.err.split())
+    assert serve.options is None
+
+
+def test_g5_the_tools_that_are_listed_are_the_tools_that_are_served(serve: Serve) -> None:
+    done = serve("serve")
+    served = [tool.name for tool in serve.options.tools if tool.namespace != RESERVED_NAMESPACE]
+    assert "task_list" in serve.options.tools.names()
+    assert [each["name"] for each in json.loads(serve("tools", "list", "--json").out)] == served
+    found = re.search(r"tools +(\d+)", done.out)
+    assert found is not None
+    assert int(found[1]) == len(served)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["llama3.2:3b", "openai:llama3.2:3b", "ollama:llama3.2:3b"])
+async def test_g5_a_base_url_reaches_a_server_that_speaks_openais_protocol(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    async with OpenAIChatDouble() as double:
+        double.add("Hello.")
+        model = compatible_model(name, f"{double.url}/v1")
+        async with model, Runtime(model=model, instructions="Be brief.") as runtime:
+            session = await runtime.open("s", "u")
+            assert (await session.say("Hi")).text == "Hello."
+        assert double.bodies[0]["model"] == "llama3.2:3b"
+        assert "Be brief." in str(double.bodies[0]["messages"][0])
+
+
+def test_g5_a_base_url_must_be_one() -> None:
+    with pytest.raises(ModelUnavailable, match="not the URL of a server"):
+        compatible_model("openai:x", "file:///etc/passwd")
+
+
+def test_g5_doctor_needs_no_api_key_for_a_server_of_your_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert check_model("openai:llama3.2").mark is Mark.PROBLEM
+    assert check_model("openai:llama3.2", "http://localhost:11434/v1").mark is Mark.OK
+    assert check_model("offline", "http://localhost:11434/v1").mark is Mark.PROBLEM

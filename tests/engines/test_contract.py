@@ -1,0 +1,100 @@
+"""The contract of engines over each of them, and what is true of NATS alone (D3)."""
+
+import asyncio
+import json
+
+import nats as nats_client
+import pytest
+from nats.js.api import StreamConfig
+
+from callboard.adapters.engines import LocalEngine, open_engine
+from callboard.testing.engine_contract import EngineContract, MakeEngine, Served, call, opened, serving, until_waiting
+from tests.nats_servers import NatsServer, nats_cluster
+
+
+class TestEngine(EngineContract):
+    @pytest.fixture(params=["local", "nats"])
+    def engines(self, request: pytest.FixtureRequest) -> MakeEngine:
+        if request.param == "local":
+            shared = LocalEngine()
+            return lambda: shared
+        address: str = request.getfixturevalue("nats")
+        return lambda: open_engine(address)
+
+
+@pytest.mark.anyio
+async def test_d3_a_stream_that_cannot_be_used_is_reported(own_nats: NatsServer, nats: str) -> None:
+    name = nats.rpartition("/")[2]
+    client = await nats_client.connect(own_nats.url)
+    await client.jetstream().add_stream(StreamConfig(name=name, subjects=[f"{name}.other"]))
+    assert len(await open_engine(nats).problems()) == 2
+    (problem,) = [each for each in await open_engine(nats).problems() if "subjects" in each]
+    assert name in problem
+    info = await client.jetstream().stream_info(name)
+    assert info.config.subjects == [f"{name}.other"], "it was not overwritten"
+    await client.close()
+
+
+@pytest.mark.anyio
+async def test_d3_unreadable_messages_do_no_harm(
+    own_nats: NatsServer, nats: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = nats.rpartition("/")[2]
+    async with opened(lambda: open_engine(nats)) as engine:
+        client = await nats_client.connect(own_nats.url)
+        for body in (b"", b"{", b"[1]", json.dumps({"a": 1}).encode(), b"\xff"):
+            await client.publish(f"{name}.queue.default", body)
+        await client.flush()
+        await client.close()
+        engine.submit(call(1))
+        served = Served()
+        async with serving(engine, served.deliver):
+            await served.until(1)
+            await until_waiting(engine, 0)
+        assert served.ids == ["x1"]
+    assert "cannot be read" in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_d3_a_node_of_a_cluster_may_die() -> None:
+    with nats_cluster() as servers:
+        address = ",".join(server.url for server in servers) + "/cluster?replicas=3"
+        async with opened(lambda: open_engine(address)) as engine:
+            for number in range(100):
+                engine.submit(call(number))
+            await until_waiting(engine, 100)
+            servers[0].stop(kill=True)
+            served = Served()
+            async with serving(engine, served.deliver):
+                async with asyncio.timeout(60):
+                    await served.until(100)
+            assert {*served.ids} == {f"x{number}" for number in range(100)}
+
+
+@pytest.mark.anyio
+async def test_d3_an_engine_that_never_connected_can_be_closed() -> None:
+    engine = open_engine("nats://127.0.0.1:9")
+    await engine.open(lambda: None)
+    await asyncio.sleep(0)
+    await engine.close()
+
+
+@pytest.mark.anyio
+async def test_d3_a_server_that_is_away_is_reported_soon() -> None:
+    async with asyncio.timeout(60):
+        (problem,) = await open_engine("nats://127.0.0.1:9").problems()
+    assert "127.0.0.1:9 does not answer" in problem
+
+
+@pytest.mark.anyio
+async def test_d3_limits_of_a_stream_of_another_version_are_updated(own_nats: NatsServer, nats: str) -> None:
+    name = nats.rpartition("/")[2]
+    client = await nats_client.connect(own_nats.url)
+    async with opened(lambda: open_engine(nats)):
+        info = await client.jetstream().stream_info(name)
+    await client.jetstream().update_stream(info.config.evolve(max_msgs=5, description="mine"))
+    async with opened(lambda: open_engine(nats)):
+        updated = (await client.jetstream().stream_info(name)).config
+    assert (updated.max_msgs, updated.description) == (1_000_000, "mine")
+    await client.close()

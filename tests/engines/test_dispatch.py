@@ -1,0 +1,466 @@
+"""Calls that workers carry out (D3): everything that works in one process works across them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from callboard import Registry, Runtime, Session, ToolContext, ToolError, telemetry, tool
+from callboard.adapters.engines import open_engine
+from callboard.adapters.engines.nats.address import NatsAddress
+from callboard.execution.engine import EngineError
+from callboard.execution.limits import Limits
+from callboard.testing.engine_contract import until
+from callboard.types import Placement
+from tests.engines.conftest import OpenDeployment
+
+pytestmark = pytest.mark.anyio
+Number = Annotated[int, "A number."]
+
+
+class Log:
+    """What handlers did, and where."""
+
+    def __init__(self) -> None:
+        self.runs: list[str] = []
+        self.began = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.cancelled = asyncio.Event()
+
+
+def tools(log: Log, name: str) -> Registry:
+    """Return the tools of a process, which note the name of the process in the log."""
+
+    @tool(mode="background")
+    async def double(ctx: ToolContext, n: Number) -> dict[str, Any]:
+        """Double a number."""
+        log.runs.append(name)
+        await ctx.progress("doubling", 0.5, "half")
+        await ctx.partial({"n": n})
+        return {"value": 2 * n, "by": name, "attempt": ctx.attempt}
+
+    @tool(placement="worker")
+    async def inline(n: Number) -> str:
+        """Return where it ran."""
+        log.runs.append(name)
+        return f"{name} {n}"
+
+    @tool(placement="worker", inline_budget=0.2)
+    async def slow_inline(n: Number) -> str:
+        """Take longer than the budget."""
+        log.began.set()
+        await log.may_end.wait()
+        return f"{name} {n}"
+
+    @tool(mode="background", idempotent=True)
+    async def waits(n: Number) -> str:
+        """Wait until the test allows the end."""
+        log.runs.append(name)
+        log.began.set()
+        try:
+            await log.may_end.wait()
+        except asyncio.CancelledError:
+            log.cancelled.set()
+            raise
+        return f"{name} {n}"
+
+    @tool(mode="human", placement="worker")
+    async def pay(amount: Number) -> str:
+        """Pay an amount."""
+        return f"{name} paid {amount}"
+
+    @tool(mode="background")
+    async def outer(ctx: ToolContext, n: Number) -> Any:
+        """Call a tool of another queue and one that runs here."""
+        return {"far": await ctx.call("far", {"n": n}), "near": await ctx.call("near", {"n": n})}
+
+    @tool(queue="gpu", inline_budget=0.2)
+    async def far(n: Number) -> str:
+        """Run elsewhere."""
+        return f"{name} {n}"
+
+    @tool
+    async def near(n: Number) -> str:
+        """Run here."""
+        return f"{name} {n}"
+
+    @tool(mode="background")
+    async def fails(n: Number) -> str:
+        """Fail."""
+        raise ToolError(f"no {n}")
+
+    return Registry([double, inline, slow_inline, waits, pay, outer, far, near, fails])
+
+
+async def ended(session: Session, execution_id: str | None) -> Any:
+    assert execution_id is not None
+    outcome = await session.result(execution_id, timeout=90)
+    assert outcome.status == "succeeded", outcome
+    return outcome.value
+
+
+async def test_d3_background_calls_run_on_a_worker(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "worker"))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("double", {"n": 21}, call_id="c1")
+        assert outcome.status == "started"
+        assert await ended(session, outcome.execution_id) == {"value": 42, "by": "worker", "attempt": 1}
+        assert log.runs == ["worker"]
+        again = await session.call("double", {"n": 21}, call_id="c1")
+        assert again.value == {"value": 42, "by": "worker", "attempt": 1}
+        kinds: list[str] = []
+        async for event in session.events():
+            kinds.append(event.kind)
+            if event.kind == "tool_result":
+                break
+        assert kinds == [
+            *("tool_started", "tool_validating", "tool_executing", "tool_progress", "tool_partial", "tool_result"),
+        ]
+        (late,) = await session.take_results()
+        assert late.execution_id == outcome.execution_id
+        record = (await session.history())[0]
+        assert record.started_at is not None
+        assert record.queued_for is not None
+
+
+async def test_d3_inline_calls_on_a_worker_return_their_results(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "worker"))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("inline", {"n": 1})
+        assert (outcome.status, outcome.value) == ("succeeded", "worker 1")
+        assert await session.take_results() == [], "it was delivered to its caller"
+        late = await session.call("slow_inline", {"n": 2})
+        assert late.status == "started", "the inline budget is used up"
+        log.may_end.set()
+        assert await ended(session, late.execution_id) == "worker 2"
+        assert [each.value for each in await session.take_results()] == ["worker 2"]
+
+
+async def test_d3_invalid_arguments_never_reach_a_worker(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("double", {"n": "x"})
+        assert outcome.status == "failed"
+        assert outcome.error is not None
+        assert outcome.error.category == "validation"
+
+
+async def test_d3_cancellation_reaches_a_handler_on_a_worker(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "worker"))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("waits", {"n": 1}, call_id="c")
+        async with asyncio.timeout(90):
+            await log.began.wait()
+            assert await session.cancel_call("c") is True
+            await log.cancelled.wait()
+        assert outcome.execution_id is not None
+        assert (await session.result(outcome.execution_id, timeout=90)).status == "cancelled"
+
+
+async def test_d3_a_waiting_call_can_be_cancelled_without_a_worker(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("waits", {"n": 1})
+        assert outcome.execution_id is not None
+        assert await session.cancel(outcome.execution_id) is True
+        assert (await session.result(outcome.execution_id, timeout=90)).status == "cancelled"
+        await made.worker(tools(log, "worker"))
+        assert log.runs == []
+
+
+async def test_d3_people_are_asked_before_a_call_is_sent(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "worker"))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("pay", {"amount": 5})
+        assert outcome.status == "waiting"
+        (request,) = await session.requests()
+        await session.answer(request.id, {"approved": True, "arguments": {"amount": 7}})
+        assert await ended(session, outcome.execution_id) == "worker paid 7"
+
+
+async def test_d3_nested_calls_run_on_other_workers_and_here(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "first"))
+        await made.worker(tools(log, "second"), "gpu")
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("outer", {"n": 3})
+        assert await ended(session, outcome.execution_id) == {"far": "second 3", "near": "first 3"}
+
+
+async def test_d3_failures_of_workers_are_outcomes(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "worker"))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("fails", {"n": 3})
+        assert outcome.execution_id is not None
+        end = await session.result(outcome.execution_id, timeout=90)
+        assert end.error is not None
+        assert str(end.error) == "no 3"
+
+
+async def test_d3_a_worker_without_the_tool_leaves_it_to_others(
+    deployment: OpenDeployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        poor = await made.worker(Registry([]))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("double", {"n": 3})
+        assert poor.worker is not None
+        unknown = poor.worker.unknown
+        await until(lambda: bool(unknown))
+        await made.worker(tools(log, "worker"))
+        assert (await ended(session, outcome.execution_id))["by"] == "worker"
+    assert "does not have the tool double" in caplog.text
+
+
+async def test_d3_workers_say_what_they_run(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "worker"), "default", "gpu", concurrency=3)
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("waits", {"n": 1})
+        async with asyncio.timeout(90):
+            await log.began.wait()
+        assert gateway.engine is not None
+        found = [each for each in await gateway.engine.workers() if "gpu" in each.queues]
+        assert [(list(each.queues), each.concurrency, each.done) for each in found] == [(["default", "gpu"], 3, 0)]
+        assert [each["execution_id"] for each in found[0].running] == [outcome.execution_id]
+        log.may_end.set()
+
+
+def test_d3_placements_are_checked() -> None:
+    async def work(n: Number) -> str:
+        """Work."""
+        return str(n)
+
+    assert tool(placement="any")(work).placement is Placement.ANY
+    with pytest.raises(Exception, match="placement='cloud'"):
+        tool(placement="cloud")(work)
+    with pytest.raises(Exception, match="queue='My Queue'"):
+        tool(queue="My Queue")(work)
+    with pytest.raises(Exception, match="remove one of the two"):
+        tool(queue="gpu", placement="gateway")(work)
+
+
+async def test_o1_spans_of_a_gateway_and_a_worker_join(deployment: OpenDeployment) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        worker = await made.worker(tools(log, "worker"))
+        with telemetry.trace(gateway, provider), telemetry.trace(worker, provider):
+            session = await gateway.open("s", "ann")
+            outcome = await session.call("double", {"n": 1})
+            await ended(session, outcome.execution_id)
+    spans = {span.name: span for span in exporter.get_finished_spans()}
+    first, second = [span for span in exporter.get_finished_spans() if span.name == "execute_tool double"]
+    attempt = spans["attempt double"]
+    contexts = [span.get_span_context() for span in (first, second, attempt)]
+    assert second.parent is not None
+    assert contexts[0] is not None
+    assert second.parent.span_id == contexts[0].span_id
+    assert len({context and context.trace_id for context in contexts}) == 1
+
+
+async def test_d3_missing_messages_are_sent_again(deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        assert gateway.engine is not None
+        assert gateway.dispatcher is not None
+        session = await gateway.open("s", "ann")
+        monkeypatch.setattr(gateway.engine, "submit", lambda call, trace=None: None)
+        outcome = await session.call("double", {"n": 1})
+        monkeypatch.undo()
+        await made.worker(tools(log, "worker"))
+        engine = gateway.engine
+        await until(lambda: engine.connected)
+        await gateway.dispatcher.sweep()
+        assert gateway.dispatcher.submitted_again == 0, "it may be on its way"
+        await gateway.dispatcher.sweep(age=0.0)
+        assert (await ended(session, outcome.execution_id))["by"] == "worker"
+        assert gateway.dispatcher.submitted_again == 1
+        await gateway.dispatcher.sweep()
+        assert gateway.dispatcher.submitted_again == 1
+
+
+async def test_d3_sessions_are_told_once_that_no_worker_serves_a_queue(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        other = await made.gateway(tools(log, "other"))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("far", {"n": 1}, call_id="c")
+        assert outcome.status == "started"
+        for runtime in (gateway, gateway, other):
+            assert runtime.dispatcher is not None
+            await runtime.dispatcher.sweep(patience=0.0)
+        page = await gateway.store.events("s", 0, 100)
+        notices = [line for line in page.lines if b'"system_notice"' in line]
+        assert len(notices) == 1
+        assert b"no worker serves the queue gpu" in notices[0]
+        assert gateway.dispatcher is not None
+        assert gateway.dispatcher.unserved_queues == {"gpu"}
+        assert gateway.gateways == 2, "they share rate limits"
+        with telemetry.measure(gateway) as metrics:
+            assert b'callboard_queue_unserved{queue="gpu"} 1.0' in metrics.render()
+        await made.worker(tools(log, "worker"), "gpu")
+        assert await ended(session, outcome.execution_id) == "worker 1"
+        await gateway.dispatcher.sweep()
+        assert gateway.dispatcher.unserved_queues == set()
+
+
+async def test_d3_a_call_that_waits_longer_than_its_total_timeout_ends(deployment: OpenDeployment) -> None:
+    async with deployment() as made:
+
+        @tool(mode="background", queue="gpu", total_timeout=0.05)
+        async def short_lived(n: Number) -> int:
+            """Return the number."""
+            return n
+
+        gateway = await made.gateway(Registry([short_lived]))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("short_lived", {"n": 1})
+        assert gateway.dispatcher is not None
+        assert outcome.execution_id is not None
+        while (result := await session.result(outcome.execution_id, timeout=0)).status == "started":
+            await gateway.dispatcher.sweep()
+        assert result.error is not None
+        assert result.error.category == "timeout"
+
+
+async def test_d3_limits_of_a_tool_hold_over_all_workers(deployment: OpenDeployment) -> None:
+    running, most, both = 0, 0, asyncio.Event()
+
+    def limited() -> Registry:
+        @tool(mode="background", concurrency=2, idempotent=True)
+        async def scarce(n: Number) -> int:
+            """Use something scarce."""
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            if running == 2:
+                both.set()
+            async with asyncio.timeout(90):
+                await both.wait()  # the first two calls run at once
+            await asyncio.sleep(0.05)
+            running -= 1
+            return n
+
+        return Registry([scarce])
+
+    async with deployment() as made:
+        gateway = await made.gateway(limited())
+        for _ in range(2):
+            await made.worker(limited())
+        session = await gateway.open("s", "ann")
+        calls = [await session.call("scarce", {"n": n}) for n in range(8)]
+        assert [await ended(session, call.execution_id) for call in calls] == list(range(8))
+    assert most == 2
+
+
+async def test_d3_late_results_of_workers_wake_the_gateways_model(deployment: OpenDeployment) -> None:
+    """The worker has no model; the session is not in the gateway's memory."""
+    log = Log()
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        last = messages[-1].parts[-1]
+        if isinstance(last, UserPromptPart):
+            yield {0: DeltaToolCall("waits", '{"n": 7}', tool_call_id="m1")}
+        elif isinstance(last, ToolReturnPart) and "worker 7" in str(last.content):
+            yield "It is done."
+        else:
+            yield "It runs."
+
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"), model=FunctionModel(stream_function=answer))
+        await made.worker(tools(log, "worker"))
+        session = await gateway.open("s", "ann")
+        await session.say("Wait for it.")
+        async with asyncio.timeout(90):
+            await log.began.wait()
+        log.may_end.set()
+        async with asyncio.timeout(90):
+            async for event in session.events():
+                if event.kind == "text" and event.data["text"] == "It is done.":
+                    break
+
+
+async def test_d3_a_full_queue_refuses_new_calls(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"), limits=Limits(queue=2))
+        assert gateway.dispatcher is not None
+        session = await gateway.open("s", "ann")
+        calls = [await session.call("double", {"n": n}) for n in range(2)]
+        await gateway.dispatcher.sweep()
+        refused = await session.call("double", {"n": 3})
+        assert refused.error is not None
+        assert (refused.error.category, refused.error.retryable) == ("resource", True)
+        assert "The queue default is full: 2 calls wait" in str(refused.error)
+        await made.worker(tools(log, "worker"))
+        for call in calls:
+            await ended(session, call.execution_id)
+        await gateway.dispatcher.sweep()
+        assert (await session.call("double", {"n": 3})).status == "started"
+
+
+@pytest.mark.parametrize("store", ["memory://", "sqlite:///callboard.db"])
+def test_d3_an_engine_needs_a_store_that_others_reach(store: str) -> None:
+    with pytest.raises(EngineError, match="store that other machines can reach"):
+        Runtime(store=store, engine="nats://127.0.0.1:4222")
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("redis://localhost", "There is no engine for 'redis' addresses"),
+        ("nats://", "names no host"),
+        ("nats://h:port", "not valid"),
+        ("nats://h/a.b", "letters, digits"),
+        ("nats://h?creds=/none", "The file of the option creds"),
+        ("nats://h?secret=1", "has the option 'secret'"),
+        ("nats://h?replicas=x", "must be a number"),
+    ],
+)
+def test_d3_wrong_addresses_are_explained(address: str, why: str) -> None:
+    with pytest.raises(EngineError, match=why):
+        open_engine(address)
+
+
+def test_d3_addresses_name_servers_and_a_deployment() -> None:
+    address = NatsAddress.parse("nats://ann:word@a,tls://b:5222/staging?replicas=3")
+    assert address.servers == ("nats://ann:word@a:4222", "tls://b:5222")
+    assert (address.name, address.replicas, address.shown) == ("staging", 3, "a:4222, b:5222")
+    assert NatsAddress.parse("nats://[::1]:4222").servers == ("nats://[::1]:4222",)
