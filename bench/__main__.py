@@ -2,7 +2,22 @@
 
 import argparse
 
-from bench import attacks, conversation, dispatch, environments, execution, imports, results, schemas, server, stores
+from bench import (
+    attacks,
+    conversation,
+    dispatch,
+    engine,
+    environments,
+    ethereum,
+    execution,
+    imports,
+    mcp_calls,
+    results,
+    schemas,
+    server,
+    size,
+    stores,
+)
 from bench.benchmark import Benchmark, Options
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -10,10 +25,14 @@ BENCHMARKS: dict[str, Benchmark] = {
     "execution": execution,
     "schemas": schemas,
     "imports": imports,
+    "size": size,
     "stores": stores,
     "conversation": conversation,
     "server": server,
     "attacks": attacks,
+    "ethereum": ethereum,
+    "engine": engine,
+    "mcp": mcp_calls,
 }
 
 

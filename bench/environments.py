@@ -26,10 +26,13 @@ class Peer:
     statement: str
 
 
+HTTP_SERVER = ("uvicorn", "uvloop", "httptools")
+"""The packages of the HTTP server that all MCP servers run on."""
+
 PEERS = {
     "pydantic_ai": Peer(("pydantic-ai-slim",), "from pydantic_ai import Agent"),
-    "fastmcp": Peer(("fastmcp",), "from fastmcp import FastMCP"),
-    "mcp_sdk": Peer(("mcp",), "from mcp.server import MCPServer"),
+    "fastmcp": Peer(("fastmcp", *HTTP_SERVER), "from fastmcp import FastMCP"),
+    "mcp_sdk": Peer(("mcp", *HTTP_SERVER), "from mcp.server import MCPServer"),
     "langchain": Peer(("langchain-core",), "from langchain_core.tools import StructuredTool"),
     "langgraph": Peer(("langgraph",), "from langgraph.prebuilt import ToolNode"),
     "openai_agents": Peer(("openai-agents",), "from agents import Agent, function_tool"),
@@ -80,7 +83,7 @@ def works(python: str) -> bool:
 
 def run(python: str, *arguments: str) -> str:
     """Run a process and return its standard output. Raises RuntimeError with the end of its errors if it fails."""
-    done = subprocess.run([python, *arguments], cwd=ROOT, env=_environment(), capture_output=True, text=True)
+    done = subprocess.run([python, *arguments], cwd=ROOT, env=environment(), capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)} failed in {python}:\n{done.stderr[-2000:]}")
     return done.stdout
@@ -111,7 +114,8 @@ def _install(name: str, python: str, *requirements: str) -> None:
     unfinished.rename(made)
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Return the environment of a measured process."""
     # Byte code is cached, as for a user; telemetry is off; Callboard's source need not be installed.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     quiet = {"OTEL_SDK_DISABLED": "true", "AGNO_TELEMETRY": "false", "OPENAI_AGENTS_DISABLE_TRACING": "true"}

@@ -30,3 +30,41 @@ async def cases(stack: AsyncExitStack):
         return unit
 
     return {"Registry.call_json": call_json, "session.call": session_call}
+
+
+async def mcp_server(stack: AsyncExitStack, functions, store):
+    """Return the server of `callboard mcp`, for a client in memory."""
+    from callboard.protocols.mcp.connections import Connections
+    from callboard.protocols.mcp.server import McpServer
+    from callboard.protocols.mcp.stdio import RuntimeSessions
+
+    runtime = await stack.enter_async_context(Runtime([tool(each) for each in functions], store=store))
+    return McpServer(Connections(RuntimeSessions(runtime, "bench")))
+
+
+async def mcp_application(stack: AsyncExitStack, functions, store):
+    """Return the application of `callboard serve`, with the endpoint `/mcp`."""
+    from bench.stores import Commits
+    from callboard.server.app import create_app
+    from callboard.server.gc_tuning import rare_collections
+    from callboard.server.identity import IdentityConfig, guard
+    from callboard.telemetry import measure
+
+    runtime = await stack.enter_async_context(Runtime([tool(each) for each in functions], store=store))
+    metrics = stack.enter_context(measure(runtime))
+    stack.enter_context(rare_collections())
+    config = IdentityConfig(rate_limit=0)
+    app = create_app(
+        runtime,
+        guard=lambda app: guard(app, config, runtime.store, clock=runtime.clock),
+        metrics=metrics.render,
+    )
+    app.state.commits = Commits(runtime.store) if runtime.store.durable else None
+    return app
+
+
+def mcp_http_server(app):
+    """Return the HTTP server of `callboard serve`."""
+    from callboard.server.uvicorn_server import create_server
+
+    return create_server(app)

@@ -26,3 +26,20 @@ async def cases(stack: AsyncExitStack):
         return path
 
     return {"server.call_tool": through(server), "Client.call_tool, in memory": through(client)}
+
+
+async def mcp_server(stack: AsyncExitStack, functions, store):
+    """Return the SDK's server, for a client in memory."""
+    return _server(functions)._mcp_server
+
+
+async def mcp_application(stack: AsyncExitStack, functions, store):
+    """Return the ASGI application, with the endpoint `/mcp`."""
+    return _server(functions).http_app(path="/mcp")
+
+
+def _server(functions) -> FastMCP:
+    server = FastMCP("bench")
+    for function in functions:
+        server.tool(function)
+    return server

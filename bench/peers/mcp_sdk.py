@@ -25,3 +25,20 @@ async def cases(stack: AsyncExitStack):
         return unit
 
     return {"Client.call_tool, in memory": call_tool}
+
+
+async def mcp_server(stack: AsyncExitStack, functions, store):
+    """Return the server, for a client in memory."""
+    return _server(functions)
+
+
+async def mcp_application(stack: AsyncExitStack, functions, store):
+    """Return the ASGI application, with the endpoint `/mcp`."""
+    return _server(functions).streamable_http_app()
+
+
+def _server(functions) -> MCPServer:
+    server = MCPServer("bench")
+    for function in functions:
+        server.add_tool(function)
+    return server

@@ -1,0 +1,162 @@
+"""`tools/call` and `tools/list` of our MCP server, beside FastMCP and the SDK's own server, in both eras.
+
+All servers run at the same time, on the same HTTP server and event loop, and are called in turn with the tool that
+awaits once. Ours has sessions, records, events, limits and identity; the others have none of these.
+"""
+
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from subprocess import DEVNULL, PIPE, Popen
+from typing import Any
+
+from bench import environments
+from bench.benchmark import Bound, Data, Options, Table, quartiles
+from bench.mcp_host import SLOWLY, add_slowly
+from bench.mcp_load import HANDSHAKE, STATELESS, Load, call_with_sdk
+from bench.workloads import AWAITING
+
+TITLE = "Calls over MCP"
+OURS, STORED, SDK, FASTMCP = "callboard", "callboard, SQLite", "mcp_sdk", "fastmcp"
+ERAS = (HANDSHAKE, STATELESS)
+SLOW = replace(AWAITING, name="add_slowly", function=add_slowly)
+TOOLS = 1_000
+"""The number of tools that are listed."""
+FIGURES = {
+    "cpu": "CPU time of the server, µs",
+    "wall": "a bare client's time, µs",
+    "client": "CPU time of the server and the SDK's client, µs",
+    "commits": "of which commits, µs",
+    "slow": f"a call of {SLOWLY} s, CPU time of the server, µs",
+    "memory": "in memory, with the SDK's client, CPU time, µs",
+    "list": f"{TOOLS:,} tools listed, CPU time of the server, ms",
+}
+
+
+def measure(options: Options) -> dict[str, Any]:
+    """Measure calls over HTTP, calls in memory, and listings, in every round."""
+    calls, batches = (50, 2) if options.quick else (300, 5)
+    found: dict[str, dict[str, list[float]]] = {}
+    for turn in range(options.rounds):
+        print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
+        for era in ERAS:
+            _call(found, era, calls, batches, 2 if options.quick else 12)
+            _list(found, era, 2 if options.quick else 10)
+            for name in (OURS, SDK, FASTMCP):
+                arguments = (_module(name), "legacy" if era == HANDSHAKE else era, "3", str(options.seconds * 10))
+                values = environments.worker(_python(name), "bench.mcp_host", "memory", *arguments)
+                _keep(found, era, "memory", name, values)
+    return found
+
+
+def _call(found: dict[str, dict[str, list[float]]], era: str, calls: int, batches: int, slow_calls: int) -> None:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        stores = dict.fromkeys((OURS, SDK, FASTMCP), "memory://") | {STORED: f"sqlite:///{Path(folder) / 'bench.db'}"}
+        ports = {name: stack.enter_context(_serving(name, store, 2)) for name, store in stores.items()}
+        loads = {name: Load(port, era) for name, port in ports.items()}
+        for load in loads.values():
+            load.call(AWAITING, calls)  # fills caches
+        for _ in range(batches):
+            for name in random.sample(list(loads), len(loads)):
+                cost = loads[name].call(AWAITING, calls)
+                _keep(found, era, "cpu", name, [cost.cpu])
+                _keep(found, era, "wall", name, [cost.wall])
+                _keep(found, era, "client", name, [call_with_sdk(ports[name], era, AWAITING, calls // 3)])
+                if name == STORED:
+                    _keep(found, era, "commits", name, [cost.commits])
+        for load in loads.values():
+            load.call(SLOW, 1)
+        for name in random.sample(list(loads), len(loads)):
+            _keep(found, era, "slow", name, [loads[name].call(SLOW, slow_calls).cpu])
+        for load in loads.values():
+            load.close()
+
+
+def _list(found: dict[str, dict[str, list[float]]], era: str, times: int) -> None:
+    with ExitStack() as stack:
+        names = (OURS, SDK, FASTMCP)
+        loads = {name: Load(stack.enter_context(_serving(name, "memory://", TOOLS)), era) for name in names}
+        for load in loads.values():
+            load.list(1, TOOLS)  # makes the schemas
+        for name in random.sample(names, len(names)):
+            _keep(found, era, "list", name, [loads[name].list(times, TOOLS).cpu])
+
+
+@contextmanager
+def _serving(name: str, store: str, count: int) -> Generator[int]:
+    """Run a server. Yields its port."""
+    command = [_python(name), "-m", "bench.mcp_host", "serve", _module(name), store, str(count)]
+    process = Popen(command, stdout=PIPE, stderr=DEVNULL, cwd=environments.ROOT, env=environments.environment())
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        if not said:
+            raise RuntimeError(f"the server of {name} did not start")
+        yield json.loads(said)["port"]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _module(name: str) -> str:
+    return "callboard_" if name in (OURS, STORED) else name
+
+
+def _python(name: str) -> str:
+    return sys.executable if name in (OURS, STORED) else environments.prepare(name)
+
+
+def _keep(found: dict[str, dict[str, list[float]]], era: str, figure: str, name: str, values: list[float]) -> None:
+    found.setdefault(f"{era} {figure}", {}).setdefault(name, []).extend(values)
+
+
+def report(data: Data) -> Table:
+    """Make one row per figure and era, with ratios."""
+    rows: list[list[str]] = []
+    for figure, text in FIGURES.items():
+        scale = 1e3 if figure == "list" else 1e6
+        for era in ERAS:
+            values: Mapping[str, list[float]] = data[f"{era} {figure}"]
+            shown = [
+                quartiles([each * scale for each in values[name]]) if name in values else ""
+                for name in (OURS, STORED, SDK, FASTMCP)
+            ]
+            ratios = [f"{each:.2f}" if (each := _ratio(figure, era, peer, data)) else "" for peer in (SDK, FASTMCP)]
+            rows.append([text, era, *shown, *ratios])
+    return Table(["figure", "era", OURS, STORED, "SDK", "FastMCP", "ours ÷ SDK", "ours ÷ FastMCP"], rows)
+
+
+def _ratio(figure: str, era: str, peer: str, data: Data) -> float | None:
+    values = data.get(f"{era} {figure}", {})
+    return median(values[OURS]) / median(values[peer]) if OURS in values and peer in values else None
+
+
+def _beyond_commits(era: str, data: Data) -> float | None:
+    """Return the time of a call on SQLite without its commits, as a multiple of the SDK's."""
+    if f"{era} commits" not in data:
+        return None
+    wall, commits = data[f"{era} wall"], data[f"{era} commits"][STORED]
+    return (median(wall[STORED]) - median(commits)) / median(wall[SDK])
+
+
+BOUNDS = [
+    bound
+    for era in ERAS
+    for bound in (
+        Bound(f"{era}: server and client, ours ÷ SDK", 1.15, "x", partial(_ratio, "client", era, SDK)),
+        Bound(f"{era}: the server alone, ours ÷ SDK", 1.15, "x", partial(_ratio, "cpu", era, SDK)),
+        Bound(f"{era}: the server alone, ours ÷ FastMCP", 1.0, "x", partial(_ratio, "cpu", era, FASTMCP)),
+        Bound(f"{era}: on SQLite without its commits ÷ SDK", 1.15, "x", partial(_beyond_commits, era)),
+        Bound(f"{era}: in memory, ours ÷ SDK", 1.15, "x", partial(_ratio, "memory", era, SDK)),
+        Bound(f"{era}: in memory, ours ÷ FastMCP", 1.0, "x", partial(_ratio, "memory", era, FASTMCP)),
+        Bound(f"{era}: {TOOLS:,} tools listed, ours ÷ FastMCP", 1.0, "x", partial(_ratio, "list", era, FASTMCP)),
+    )
+]
