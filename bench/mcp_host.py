@@ -1,16 +1,19 @@
 """One MCP server of a peer, measured from inside: over HTTP, driven by `mcp_calls`, or with a client in memory.
 
 `python -m bench.mcp_host serve PEER STORE TOOLS` prints its port, and serves until it is killed; `/bench` tells its CPU
-time and the time of its commits so far. `python -m bench.mcp_host memory PEER ERA SAMPLES SECONDS` measures calls in
-memory.
+time and the time of its commits so far. `python -m bench.mcp_host memory PEER ERA` reads numbers of calls, and prints
+the CPU seconds of one of them.
 """
 
 import asyncio
 import json
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from functools import wraps
 from importlib import import_module
 from typing import Any
 
@@ -42,6 +45,39 @@ async def add_slowly(a: int, b: int) -> int:
     return a + b
 
 
+class BareCommits:
+    """Commits of one row each to SQLite, as durable as those of our store, in a thread."""
+
+    def __init__(self, url: str) -> None:
+        self.seconds: list[float] = []
+        self._thread = ThreadPoolExecutor(1)
+        self._database = sqlite3.connect(url.removeprefix("sqlite:///"), check_same_thread=False)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=FULL")
+        self._database.execute("CREATE TABLE calls (at REAL)")
+
+    async def __call__(self) -> None:
+        started = time.perf_counter()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._commit)
+        self.seconds.append(time.perf_counter() - started)
+
+    def _commit(self) -> None:
+        with self._database:
+            self._database.execute("INSERT INTO calls VALUES (?)", (time.time(),))
+
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a tool that commits before and after another one."""
+
+        @wraps(function)
+        async def stored(a: int, b: int) -> int:
+            await self()
+            value = await function(a, b)
+            await self()
+            return value
+
+        return stored
+
+
 def functions(count: int) -> Sequence[Callable[..., Any]]:
     """Return the tools of the calls, and others for the listing."""
     made: list[Callable[..., Any]] = [add, add_later, add_slowly]
@@ -61,13 +97,17 @@ def _http_server(app: Any) -> Any:
 async def serve(peer: str, store: str, count: int) -> None:
     async with AsyncExitStack() as stack:
         module = import_module(f"bench.peers.{peer}")
-        app = await module.mcp_application(stack, functions(count), store)
+        tools, commits = functions(count), None
+        if store != "memory://" and not hasattr(module, "mcp_http_server"):  # a server without a store of its own
+            commits = BareCommits(store)
+            tools = [commits.around(each) if each is add_later else each for each in tools]
+        app = await module.mcp_application(stack, tools, store)
+        commits = commits or getattr(getattr(app, "state", None), "commits", None)
 
         async def measured(scope: Any, receive: Any, send: Any) -> None:
             if scope.get("path") != FIGURES:
                 await app(scope, receive, send)
                 return
-            commits = getattr(getattr(app, "state", None), "commits", None)
             committing = 0.0 if commits is None else sum(commits.seconds)
             body = json.dumps({"cpu": time.process_time(), "commits": committing}).encode()
             length = (b"content-length", str(len(body)).encode())
@@ -84,8 +124,8 @@ async def serve(peer: str, store: str, count: int) -> None:
         await serving
 
 
-async def memory(peer: str, era: str, samples: int, seconds: float) -> list[float]:
-    """Return the CPU seconds of a call, client and server together, in each sample."""
+async def memory(peer: str, era: str) -> None:
+    """Make as many calls as each line says, and print the CPU seconds of one, client and server together."""
     from mcp import Client
 
     arguments = json.loads(AWAITING.arguments)
@@ -93,18 +133,12 @@ async def memory(peer: str, era: str, samples: int, seconds: float) -> list[floa
         server = await import_module(f"bench.peers.{peer}").mcp_server(stack, functions(2), "memory://")
         client = await stack.enter_async_context(Client(server, mode=era))
         await client.list_tools()
-
-        async def batch(calls: int) -> float:
-            started = time.process_time()
-            for _ in range(calls):
-                await client.call_tool(AWAITING.tool, arguments)
-            return (time.process_time() - started) / calls
-
         AWAITING.check((await client.call_tool(AWAITING.tool, arguments)).model_dump_json())
-
-        cost = await batch(50)
-        calls = max(20, round(seconds / cost))
-        return [await batch(calls) for _ in range(samples)]
+        for line in sys.stdin:
+            started = time.process_time()
+            for _ in range(int(line)):
+                await client.call_tool(AWAITING.tool, arguments)
+            print((time.process_time() - started) / int(line), flush=True)
 
 
 if __name__ == "__main__":
@@ -115,4 +149,4 @@ if __name__ == "__main__":
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(given[0], given[1], int(given[2])))
     else:
-        print(json.dumps(asyncio.run(memory(given[0], given[1], int(given[2]), float(given[3])))))
+        asyncio.run(memory(given[0], given[1]))

@@ -10,7 +10,6 @@ While there is nothing to write, the writer probes the store, to notice early th
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
-from contextlib import suppress
 from time import perf_counter
 from typing import Protocol, TypeVar
 
@@ -65,6 +64,10 @@ class Writer:
         self._pending_since: float | None = None
         """The time of the pending call of the store; None if there is none."""
         self._more = asyncio.Event()
+        self._must_probe = False
+        self._idle_since = 0.0
+        """When the last call of the store ended, on the clock of the event loop."""
+        self._probe_timer: asyncio.TimerHandle | None = None
         self._closing = False
         self._task: asyncio.Task[None] | None = None
         self.unavailable = False
@@ -90,12 +93,17 @@ class Writer:
         return self._group.withdraw()
 
     def open(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: writer")
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._run(), name="callboard: writer")
+        self._idle_since = loop.time()
+        self._probe_timer = loop.call_later(PROBE, self._probe_if_idle)
 
     async def close(self, patience: float = 10.0) -> None:
         """Write what is left, for at most `patience` seconds. Sources that still wait then lose their changes."""
         self._closing = True
         self._more.set()
+        if self._probe_timer is not None:
+            self._probe_timer.cancel()
         if self._task is None:
             return
         done, _ = await asyncio.wait([self._task], timeout=patience)
@@ -114,25 +122,32 @@ class Writer:
             asyncio.get_running_loop().call_soon(self._give_up)
 
     async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting or not self._closing:
-            if not await self._has_more():
-                await self._probe()
-                continue
+            await self._more.wait()
             sources = list(self._waiting)[:GROUP]
             for source in sources:
                 del self._waiting[source]
             if not self._waiting and not self._closing:
                 self._more.clear()
+            must_probe, self._must_probe = self._must_probe, False
             if sources:
                 await self._write(sources)
+            elif must_probe:
+                await self._probe()
+            self._idle_since = loop.time()
 
-    async def _has_more(self) -> bool:
-        """Wait for something to write, or for the end. Return False if it is time to probe the store."""
-        if not self._more.is_set():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PROBE):
-                    await self._more.wait()
-        return self._more.is_set()
+    def _probe_if_idle(self) -> None:
+        """Have the store probed, if nothing was written for long enough.
+
+        One timer is kept, and set again when it is due: a timeout for each wait would cost more than the wait itself.
+        """
+        loop = asyncio.get_running_loop()
+        left = self._idle_since + PROBE - loop.time()
+        if left <= 0 and self._pending_since is None:
+            self._must_probe = True
+            self._more.set()
+        self._probe_timer = loop.call_later(left if left > 0 else PROBE, self._probe_if_idle)
 
     async def _probe(self) -> None:
         try:
