@@ -75,6 +75,14 @@ async def test_e5_a_lock_is_seen_by_another_store_of_the_same_process(shared_url
     await second.close()
 
 
+async def test_e5_a_process_that_gets_its_lock_says_nothing(shared_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    store = await opened(shared_url)
+    await store.join(owner_row("p1"))
+    assert await store.living(["p1"]) == {"p1": True}
+    await store.close()
+    assert caplog.messages == []
+
+
 async def test_e5_a_lock_whose_file_was_removed_is_taken_again(sqlite_url: str, tmp_path: Path) -> None:
     store, other = await opened(sqlite_url), await opened(sqlite_url)
     await store.join(owner_row("p1"))

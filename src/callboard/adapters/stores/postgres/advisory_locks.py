@@ -58,10 +58,9 @@ class AdvisoryLocks:
                     connection.exec_driver_sql(statement)
             self._connection, self._ids = driver(connection), set()
         if owner_id not in self._ids:
-            with _ignored_unless_broken():
+            with _ignored_unless_broken("this process gets no advisory lock, and relies on its heartbeats alone"):
                 if connection.execute(_take, {"key": lock_key(owner_id)}).scalar_one():
                     self._ids.add(owner_id)  # otherwise a broken connection still holds it, for a while
-                log.warning("this process gets no advisory lock, and relies on its heartbeats alone", exc_info=True)
 
     def held(self, connection: Connection, owner_ids: Collection[str]) -> dict[str, bool]:
         held = set(connection.execute(_held).scalars())
@@ -89,13 +88,15 @@ class AdvisoryLocks:
 
 
 @contextmanager
-def _ignored_unless_broken() -> Generator[None]:
+def _ignored_unless_broken(warning: str | None = None) -> Generator[None]:
     """Ignore an error of the database, unless it is a broken connection, with which nothing else can be done."""
     try:
         yield
     except DBAPIError as error:
         if error.connection_invalidated:
             raise
+        if warning is not None:
+            log.warning(warning, exc_info=True)
 
 
 def lock_key(owner_id: str) -> int:
