@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Connection
+from sqlalchemy import ColumnElement, Connection, Select
 
 from ...storage.errors import Conflict
 from ...storage.migration import Migrated, StoreStatus
@@ -65,6 +65,13 @@ class Backend(Database, Protocol):
 
     def key_filter(self, *columns: ColumnElement[Any]) -> ColumnElement[bool]:
         """Return the condition that these columns equal one of the keys in the parameter `keys`."""
+        ...
+
+    def select_listed(self, wanted: Select[*tuple[Any, ...]], *key: ColumnElement[Any]) -> Select[*tuple[Any, ...]]:
+        """Return a query for the wanted rows with the keys in the parameter `keys`, in the order of the keys.
+
+        Its cost does not depend on the number of other rows, however old its plan is.
+        """
         ...
 
     def prepare(self) -> None:

@@ -1,6 +1,6 @@
 """Queries of the processes that own executions, turns and inputs, and the recovery of the work of dead processes."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,8 +29,9 @@ from ...storage.owners import LEFT, RECOVERING, Claim, QueuedCall, Recovered
 from ...storage.queues import Claimed, QueueDepth
 from ...storage.rows import INPUT, TURN, ExecutionRow, OwnerRow
 from ...storage.store import NO_LIMIT
+from .backend import Backend
 from .revisions import is_current, verify
-from .statements import Statements, key_document
+from .statements import key_document
 from .tables import (
     columns_of,
     executions,
@@ -74,11 +75,12 @@ _ALL = (_EXECUTIONS, _TURNS, _INPUTS)
 class OwnerQueries:
     """The queries of `Owners`, for one kind of database."""
 
-    def __init__(self, statements: Statements, key_filter: Callable[..., ColumnElement[bool]]) -> None:
-        self._statements = statements
-        self._listed = {work: key_filter(work.table.c.session_id, work.id) for work in _ALL}
+    def __init__(self, database: Backend) -> None:
+        self._statements = database.statements
+        self._select_listed = database.select_listed
+        self._listed = {work: database.key_filter(work.table.c.session_id, work.id) for work in _ALL}
         """The conditions that work is one of those in the parameter `keys`."""
-        self._made_at = select(sessions.c.id, made_at).where(key_filter(sessions.c.id))
+        self._made_at = database.select_listed(select(sessions.c.id, made_at), sessions.c.id)
         lives = owners.c.id == bindparam("owner_id"), owners.c.beat >= 0, is_current()
         self._beat = update(owners).where(*lives).values(beat=owners.c.beat + 1)
         self._given: set[Claim] = set()
@@ -156,8 +158,8 @@ class OwnerQueries:
         waits = executions.c.queue.is_not(None), incomplete, executions.c.attempt == 0
         free = or_(executions.c.owner.is_(None), executions.c.owner == claimer)
         key = executions.c.session_id, executions.c.id
-        wanted = select(*key).where(self._listed[_EXECUTIONS], *waits, free, is_current()).order_by(*key)
-        locked = wanted.with_for_update(of=executions).cte("locked")
+        wanted = select(*key).where(*waits, free, is_current()).with_for_update(of=executions)
+        locked = self._select_listed(wanted, *key).cte("locked")
         given = update(executions).where(tuple_(*key).in_(select(locked.c.session_id, locked.c.id)))
         of_session = select(made_at).where(sessions.c.id == executions.c.session_id).scalar_subquery().label("made_at")
         return given.values(owner=claimer, ready=False).returning(*columns_of(executions, ExecutionRow), of_session)

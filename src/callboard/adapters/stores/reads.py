@@ -90,12 +90,12 @@ class SqlReads:
         self._opened: OpenDatabase | None = None
         key_filter = database.key_filter
         self._session = SESSION.where(sessions.c.id == bindparam("id"))
-        self._heads = select(sessions.c.id, sessions.c.last_seq, made_at).where(key_filter(sessions.c.id))
+        self._heads = database.select_listed(select(sessions.c.id, sessions.c.last_seq, made_at), sessions.c.id)
         of_session = executions.c.session_id == bindparam("session_id")
         self._execution = _EXECUTION.where(of_session, executions.c.id == bindparam("id"))
         self._of_call = _EXECUTION.where(of_session, executions.c.call_id == bindparam("call_id"))
         self._among = key_filter(executions.c.id)
-        self._by_key = _EXECUTION.where(key_filter(executions.c.session_id, executions.c.id))
+        self._by_key = database.select_listed(_EXECUTION, executions.c.session_id, executions.c.id)
         self._turn = _TURN.where(turns.c.session_id == bindparam("session_id"), turns.c.number == bindparam("number"))
         self._running_turns = _TURN.where(key_filter(turns.c.session_id), running).order_by(
             turns.c.session_id, turns.c.number

@@ -39,7 +39,7 @@ class SqlStore(SqlReads):
     def __init__(self, database: Backend) -> None:
         super().__init__(database)
         self._groups = GroupCommit(database)
-        self._work = OwnerQueries(database.statements, database.key_filter)
+        self._work = OwnerQueries(database)
 
     async def open(self, woken: Callable[[str | None], None]) -> None:
         if self._opened is not None:

@@ -23,7 +23,7 @@ from ..tables import REVISION, VERSION_TABLE, batches
 from .advisory_locks import AdvisoryLocks
 from .listener import Listener, notifications
 from .memory_index import find_entries
-from .statements import TEXTS, PostgresStatements, key_filter
+from .statements import TEXTS, PostgresStatements, key_filter, select_listed
 
 MIGRATING = 0x63616C6C626F6172
 """The advisory lock of migrations."""
@@ -103,6 +103,7 @@ class PostgresDatabase:
         )
         self.statements = PostgresStatements()
         self.key_filter = key_filter
+        self.select_listed = select_listed
         self.find_entries = find_entries
         self.is_certain = False
 
@@ -181,10 +182,15 @@ class PostgresDatabase:
         connection.execute(_seen, {"instance": self.instance, "at": time.time()})
 
     def claim_connection(self, writer: PinnedConnection) -> PinnedConnection:
-        """Return a connection of its own for claims, which are single statements and do not wait for the disk."""
+        """Return a connection of its own for claims, which are single statements and do not wait for the disk.
+
+        Their rows are looked up by their keys, whatever the server guesses about the size of the queues.
+        """
 
         def prepare(connection: Connection) -> None:
             connection.exec_driver_sql("SET synchronous_commit = off")
+            for method in ("seqscan", "hashjoin", "mergejoin", "material"):
+                connection.exec_driver_sql(f"SET enable_{method} = off")
 
         return PinnedConnection(self, writes=False, prepare=prepare)
 

@@ -10,7 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import ColumnElement, Connection, Text, bindparam, cast, column, func, literal_column, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    column,
+    func,
+    literal_column,
+    select,
+    true,
+    tuple_,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 
 from ..json_text import is_wrapped, storable, wrapped
@@ -64,13 +77,31 @@ class PostgresStatements:
 
 def key_filter(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition that these columns equal one of the keys in the parameter `keys`."""
+    return tuple_(*columns).in_(select(*_listed(columns)))
+
+
+def select_listed(wanted: Select[*tuple[Any, ...]], *key: ColumnElement[Any]) -> Select[*tuple[Any, ...]]:
+    """Return a query for the wanted rows with the keys in the parameter `keys`, in the order of the keys.
+
+    The rows are looked up one by one: see `statements.sql`.
+    """
+    values = [value.label(f"key_{place}") for place, value in enumerate(_listed(key))]
+    order = (value.collate("C") if isinstance(value.type, Text) else value for value in values)
+    listed = select(*values).order_by(*order).subquery("listed_keys")
+    same = (column == value for column, value in zip(key, listed.c, strict=True))
+    found = wanted.where(*same).offset(0).lateral("found")
+    return select(*found.c).join_from(listed, found, true())
+
+
+def _listed(columns: Sequence[ColumnElement[Any]]) -> list[ColumnElement[Any]]:
+    """Return the values for these columns in the keys of the parameter `keys`."""
     document = cast(bindparam("keys", type_=Text()), JSONB)
     listed = func.jsonb_array_elements(document).table_valued(column("value", JSONB), name="listed")
     values: list[ColumnElement[Any]] = []
     for place, each in enumerate(columns):
         text = listed.c.value.op("->>", return_type=Text())(literal_column(str(place)))
         values.append(text if isinstance(each.type, Text) else cast(text, each.type))
-    return tuple_(*columns).in_(select(*values))
+    return values
 
 
 def _json(value: str, careful: bool) -> str:

@@ -2,56 +2,83 @@
 -- that is far cheaper than a message or an array element per value. A statement that takes rows has a parameter of its
 -- own name, so that several statements can be sent together. `statements.py` encodes the values that a statement casts to
 -- `jsonb`, `json` or `tsvector`, or decodes.
+--
+-- The server plans a statement once, for a number of keys that it guesses, and with the sizes that the tables have at
+-- that time: a join would read whole tables. So rows are looked up one by one (`CROSS JOIN LATERAL`, with `OFFSET 0` or
+-- a lock that keeps it from becoming a join), and what every group updates is written with `ON CONFLICT`.
 
 -- lock_sessions: Lock sessions in the order of their ids. Read their counters, and the revision of the tables.
-SELECT id, last_seq, last_entry, last_execution, last_key, writes,
-    coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id)),
-    active_at, user_id, (SELECT version_num FROM callboard_version)
-FROM sessions
-WHERE id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
-ORDER BY id
-FOR UPDATE OF sessions;
+SELECT found.*, (SELECT version_num FROM callboard_version)
+FROM (SELECT (k->>0) COLLATE "C" AS id FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k) ORDER BY id) AS key
+CROSS JOIN LATERAL (
+    SELECT id, last_seq, last_entry, last_execution, last_key, writes,
+        coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id)),
+        active_at, user_id
+    FROM sessions WHERE id = key.id FOR UPDATE OF sessions
+) AS found;
 
 -- read_states: Read the users of sessions, and their unconsumed results.
-SELECT session_id, user_id, unconsumed_results::text
-FROM session_tool_state
-WHERE session_id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+SELECT found.*
+FROM (SELECT k->>0 AS session_id FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k)) AS key
+CROSS JOIN LATERAL (
+    SELECT session_id, user_id, unconsumed_results::text
+    FROM session_tool_state WHERE session_id = key.session_id OFFSET 0
+) AS found;
 
 -- lock_executions: Lock and read the fields of executions that a change is checked against.
-SELECT session_id, id, place, call_id, owner, completed_at, cancelling
-FROM executions
-WHERE (session_id, id) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
-ORDER BY session_id, id
-FOR UPDATE;
+SELECT found.*
+FROM (
+    SELECT (k->>0) COLLATE "C" AS session_id, (k->>1) COLLATE "C" AS id
+    FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k)
+    ORDER BY session_id, id
+) AS key
+CROSS JOIN LATERAL (
+    SELECT session_id, id, place, call_id, owner, completed_at, cancelling
+    FROM executions WHERE session_id = key.session_id AND id = key.id FOR UPDATE
+) AS found;
 
 -- read_calls: Read which call ids are in use.
-SELECT session_id, call_id
-FROM executions
-WHERE (session_id, call_id) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+SELECT found.*
+FROM (SELECT k->>0 AS session_id, k->>1 AS call_id FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k)) AS key
+CROSS JOIN LATERAL (
+    SELECT session_id, call_id FROM executions WHERE session_id = key.session_id AND call_id = key.call_id OFFSET 0
+) AS found;
 
 -- lock_turns: Lock and read the fields of turns that a change is checked against.
-SELECT session_id, number, owner, completed_at, cancelling
-FROM turns
-WHERE (session_id, number) IN (SELECT k->>0, (k->>1)::bigint FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
-ORDER BY session_id, number
-FOR UPDATE;
+SELECT found.*
+FROM (
+    SELECT (k->>0) COLLATE "C" AS session_id, (k->>1)::bigint AS number
+    FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k)
+    ORDER BY session_id, number
+) AS key
+CROSS JOIN LATERAL (
+    SELECT session_id, number, owner, completed_at, cancelling
+    FROM turns WHERE session_id = key.session_id AND number = key.number FOR UPDATE
+) AS found;
 
 -- lock_inputs: Lock inputs, and read which exist.
-SELECT session_id, id
-FROM inputs
-WHERE (session_id, id) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k))
-ORDER BY session_id, id
-FOR UPDATE;
+SELECT found.*
+FROM (
+    SELECT (k->>0) COLLATE "C" AS session_id, (k->>1) COLLATE "C" AS id
+    FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k)
+    ORDER BY session_id, id
+) AS key
+CROSS JOIN LATERAL (
+    SELECT session_id, id FROM inputs WHERE session_id = key.session_id AND id = key.id FOR UPDATE
+) AS found;
 
 -- read_requests: Read the sessions and statuses of requests.
-SELECT id, session_id, status
-FROM requests
-WHERE id IN (SELECT k->>0 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+SELECT found.*
+FROM (SELECT k->>0 AS id FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k)) AS key
+CROSS JOIN LATERAL (SELECT id, session_id, status FROM requests WHERE id = key.id OFFSET 0) AS found;
 
 -- read_idempotency_keys: Read the idempotency keys that are in use.
-SELECT session_id, key, fingerprint, seq, answer, at
-FROM idempotency_keys
-WHERE (session_id, key) IN (SELECT k->>0, k->>1 FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k));
+SELECT found.*
+FROM (SELECT k->>0 AS session_id, k->>1 AS key FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k)) AS wanted
+CROSS JOIN LATERAL (
+    SELECT session_id, key, fingerprint, seq, answer, at
+    FROM idempotency_keys WHERE session_id = wanted.session_id AND key = wanted.key OFFSET 0
+) AS found;
 
 -- create_sessions: Insert rows of new sessions, so that they can be locked. Existing rows stay.
 INSERT INTO sessions (id, made_at, open, first_seq, last_seq, last_entry, last_execution, last_key, active_at)
@@ -91,10 +118,11 @@ ON CONFLICT (session_id) DO UPDATE SET
     namespaces = excluded.namespaces, available_tools = excluded.available_tools,
     unconsumed_results = excluded.unconsumed_results, updated_at = excluded.updated_at;
 
--- update_unconsumed: Update the unconsumed results of sessions.
-UPDATE session_tool_state SET unconsumed_results = (r->>1)::jsonb
+-- update_unconsumed: Update the unconsumed results of sessions, which exist: nothing is inserted.
+INSERT INTO session_tool_state (session_id, unconsumed_results, user_id, available_tools, created_at, updated_at)
+SELECT r->>0, (r->>1)::jsonb, '', '[]', 0, 0
 FROM jsonb_array_elements(%(update_unconsumed)s::jsonb) AS listed(r)
-WHERE session_tool_state.session_id = (r->>0);
+ON CONFLICT (session_id) DO UPDATE SET unconsumed_results = excluded.unconsumed_results;
 
 -- write_executions: Insert or update executions. Their place in the session stays.
 INSERT INTO executions (
@@ -215,12 +243,14 @@ SELECT
     r->>0, (r->>1)::bigint, r->>2, (r->>3)::float8, (r->>4)::jsonb
 FROM jsonb_array_elements(%(insert_events)s::jsonb) AS listed(r);
 
--- update_counters: Store the last numbers of sessions, and their activity.
-UPDATE sessions SET
-    last_seq = (r->>1)::bigint, last_entry = (r->>2)::bigint, last_execution = (r->>3)::bigint,
-    last_key = (r->>4)::bigint, active_at = (r->>5)::float8
+-- update_counters: Store the last numbers of sessions, and their activity. The sessions exist: nothing is inserted.
+INSERT INTO sessions (id, last_seq, last_entry, last_execution, last_key, active_at, first_seq, open)
+SELECT
+    r->>0, (r->>1)::bigint, (r->>2)::bigint, (r->>3)::bigint, (r->>4)::bigint, (r->>5)::float8, 1, false
 FROM jsonb_array_elements(%(update_counters)s::jsonb) AS listed(r)
-WHERE sessions.id = (r->>0);
+ON CONFLICT (id) DO UPDATE SET
+    last_seq = excluded.last_seq, last_entry = excluded.last_entry, last_execution = excluded.last_execution,
+    last_key = excluded.last_key, active_at = excluded.active_at;
 
 -- write_owners: Register processes.
 INSERT INTO owners (id, host, pid, started, beat)

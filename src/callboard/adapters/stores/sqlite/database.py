@@ -22,7 +22,7 @@ from ..tables import REVISION, VERSION_TABLE
 from .file_locks import FileLocks
 from .memory_index import find_entries
 from .poller import DataVersionPoller
-from .statements import TEXTS, SqliteStatements, key_filter
+from .statements import TEXTS, SqliteStatements, key_filter, select_listed
 
 BUSY = 5.0
 """Seconds to wait for another process that writes."""
@@ -76,6 +76,7 @@ class SqliteDatabase:
         )
         self.statements = SqliteStatements()
         self.key_filter = key_filter
+        self.select_listed = select_listed
         self.find_entries = find_entries
         self.is_certain = True
         self.instance = uuid.uuid4().hex

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Text, bindparam, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func, select, tuple_
 
 from ..statements import Batch, Key, Row, driver, key_document, read_statements
 
@@ -37,3 +37,8 @@ def key_filter(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
     listed = func.json_each(bindparam("keys", type_=Text())).table_valued("value", name="listed")
     values = [func.json_extract(listed.c.value, f"$[{place}]") for place in range(len(columns))]
     return tuple_(*columns).in_(select(*values))
+
+
+def select_listed(wanted: Select[*tuple[Any, ...]], *key: ColumnElement[Any]) -> Select[*tuple[Any, ...]]:
+    """Return a query for the wanted rows with the keys in the parameter `keys`, in the order of the keys."""
+    return wanted.where(key_filter(*key)).order_by(*key)

@@ -1,0 +1,110 @@
+"""PostgreSQL's plans for statements that find rows by their keys.
+
+The server makes a plan once, often while the tables are small, and keeps it while they grow.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.dialects.postgresql import psycopg as dialect
+
+from callboard.adapters.stores.connections import PinnedConnection
+from callboard.adapters.stores.owner_queries import OwnerQueries
+from callboard.adapters.stores.postgres.database import PostgresDatabase
+from callboard.adapters.stores.postgres.statements import TEXTS
+from callboard.adapters.stores.statements import driver
+from callboard.runtime import migrate_store
+
+BY_KEY = [name for name in TEXTS if name.startswith(("lock_", "read_"))]
+EVERY_GROUP = ["write_executions", "insert_events", "update_counters", "update_unconsumed"]
+"""The statements that write what nearly every group has."""
+ROWS = 20_000
+
+
+@pytest.fixture
+def database(postgres_url: str) -> PostgresDatabase:
+    migrate_store(postgres_url)
+    return PostgresDatabase(postgres_url)
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a node of a plan, and those below it."""
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from nodes(below)
+
+
+def explained(connection: Any, statement: str, options: str = "") -> list[dict[str, Any]]:
+    [[[explanation]]] = connection.execute(f"EXPLAIN (FORMAT JSON{options}) {statement}").fetchall()
+    return list(nodes(explanation["Plan"]))
+
+
+def read_whole(plan: list[dict[str, Any]]) -> list[str]:
+    """Return the tables that a plan reads from one end to the other."""
+    scans = [node for node in plan if "Relation Name" in node and node["Relation Name"] != "callboard_version"]
+    return [
+        node["Relation Name"]
+        for node in scans
+        if node["Node Type"] == "Seq Scan" or not ("Index Cond" in node or "Recheck Cond" in node)
+    ]
+
+
+@pytest.mark.parametrize("name", [*BY_KEY, *EVERY_GROUP])
+def test_plan_of_an_empty_table_looks_rows_up_by_their_keys(
+    name: str, postgres_url: str, database: PostgresDatabase
+) -> None:
+    statement = re.sub(r"%\(\w+\)s", "$1", TEXTS[name])
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        plan = explained(connection, statement, ", GENERIC_PLAN")
+    assert [node for node in plan if "Function Name" in node], "the keys are in a document"
+    assert read_whole([node for node in plan if node["Node Type"] != "ModifyTable"]) == []
+
+
+def test_claim_reads_no_other_calls_of_a_long_queue(database: PostgresDatabase) -> None:
+    """Its plan was made while the queue was empty."""
+    keys = [[f"s{n}", f"x{n}"] for n in range(10)]
+    statement = OwnerQueries(database)._claim_new  # type: ignore[reportPrivateUsage]
+    compiled = str(statement.compile(dialect=dialect.dialect()))
+    order = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", compiled)))
+    given = {"keys": json.dumps(keys), "claimer": "w", "attempt_1": 0, "param_2": 0, "ready": False}
+    statement_text = re.sub(r"%\((\w+)\)s", lambda match: f"${order.index(match[1]) + 1}", compiled)
+
+    def claim(connection: Connection) -> list[dict[str, Any]]:
+        session = driver(connection)
+        revision = session.execute("SELECT version_num FROM callboard_version").fetchone()[0]
+        values = ", ".join(_literal({"param_1": revision, **given}[name]) for name in order)
+        session.execute("SET plan_cache_mode = force_generic_plan")
+        session.execute(f"PREPARE claim AS {statement_text}")
+        session.execute(f"EXPLAIN EXECUTE claim({values})")  # makes the plan
+        session.execute(
+            "INSERT INTO sessions (id, open, last_seq, first_seq, last_entry, last_execution)"
+            " SELECT 's' || n, true, 0, 1, 0, 1 FROM generate_series(0, %s) AS n",
+            (ROWS - 1,),
+        )
+        session.execute(
+            "INSERT INTO executions (session_id, place, id, user_id, call_id, tool, kind, fingerprint, shown, status,"
+            " priority, attempt, max_attempts, errors, late, queued_at, cancelling, queue)"
+            " SELECT 's' || n, 1, 'x' || n, 'u', 'c', 't', 'tool', '', '{}', 'pending', 1, 0, 1, '[]', false, 0,"
+            " false, 'q' FROM generate_series(0, %s) AS n",
+            (ROWS - 1,),
+        )
+        return explained(session, f"EXECUTE claim({values})", ", ANALYZE")
+
+    connection = database.claim_connection(PinnedConnection(database, writes=True))
+    try:
+        plan = connection.run(claim)
+    finally:
+        connection.close()
+    assert plan[0]["Actual Rows"] == len(keys)
+    read = [node for node in plan if node.get("Relation Name") == "executions" and node["Node Type"] != "ModifyTable"]
+    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) <= 2 * len(keys)
+    assert sum(node.get("Rows Removed by Filter", 0) * node["Actual Loops"] for node in read) == 0
+
+
+def _literal(value: Any) -> str:
+    return "'" + str(value).replace("'", "''") + "'"
