@@ -27,6 +27,7 @@ from nats.js.api import ConsumerConfig, RetentionPolicy, StreamConfig
 from bench.benchmark import Bound, Data, Options, Table
 from callboard import Registry, Runtime, ToolContext, tool
 from callboard.runtime import migrate_store
+from callboard.server.gc_tuning import rare_collections
 from tests.nats_servers import nats_server
 from tests.servers import postgres_server
 
@@ -145,7 +146,8 @@ def _run(work: Any) -> Any:
     """Run as `callboard serve` and `callboard worker` do."""
     import uvloop
 
-    return uvloop.run(work)
+    with rare_collections():
+        return uvloop.run(work)
 
 
 async def _throughput(store: str, engine: str, used: str, count: int) -> float:

@@ -20,7 +20,7 @@ from typing import Any
 from bench import environments
 from bench.benchmark import Bound, Data, Options, Table, quartiles
 from bench.mcp_host import SLOWLY, add_slowly
-from bench.mcp_load import HANDSHAKE, STATELESS, Load, call_with_sdk
+from bench.mcp_load import HANDSHAKE, STATELESS, Load, call_with_sdk, crowd
 from bench.workloads import AWAITING
 
 TITLE = "Calls over MCP"
@@ -31,11 +31,13 @@ ERAS = (HANDSHAKE, STATELESS)
 SLOW = replace(AWAITING, name="add_slowly", function=add_slowly)
 TOOLS = 1_000
 """The number of tools that are listed."""
+CLIENTS = 8
 FIGURES = {
     "cpu": "CPU time of the server, µs",
     "wall": "a bare client's time, µs",
     "client": "CPU time of the server and the SDK's client, µs",
     "commits": "of which commits, µs",
+    "crowd": f"{CLIENTS} clients at once, time per call, µs",
     "slow": f"a call of {SLOWLY} s, CPU time of the server, µs",
     "memory": "in memory, with the SDK's client, CPU time, µs",
     "list": f"{TOOLS:,} tools listed, CPU time of the server, ms",
@@ -73,6 +75,10 @@ def _call(found: dict[str, dict[str, list[float]]], era: str, calls: int, batche
                     _keep(found, era, "client", name, [call_with_sdk(ports[name], era, AWAITING, calls // 3)])
                 if name in (STORED, SDK_STORED):
                     _keep(found, era, "commits", name, [cost.commits])
+        for name in random.sample(list(ports), len(ports)):
+            with crowd(ports[name], era, AWAITING, CLIENTS) as clients:
+                clients.call(20)
+                _keep(found, era, "crowd", name, [clients.call(calls // 5) for _ in range(batches)])
         for load in loads.values():
             load.call(SLOW, 1)
         for name in random.sample(list(loads), len(loads)):
@@ -179,6 +185,12 @@ def _beyond_commits(era: str, data: Data) -> float | None:
     return beyond[STORED] / beyond[SDK_STORED]
 
 
+def _crowd_on_sqlite(era: str, data: Data) -> float | None:
+    """Return the time of a call on SQLite, commits included, as a multiple of the SDK's with a tool that commits."""
+    values = data.get(f"{era} crowd", {})
+    return median(values[STORED]) / median(values[SDK_STORED]) if SDK_STORED in values else None
+
+
 BOUNDS = [
     bound
     for era in ERAS
@@ -187,6 +199,7 @@ BOUNDS = [
         Bound(f"{era}: the server alone, ours ÷ SDK", 1.15, "x", partial(_ratio, "cpu", era, SDK)),
         Bound(f"{era}: the server alone, ours ÷ FastMCP", 1.0, "x", partial(_ratio, "cpu", era, FASTMCP)),
         Bound(f"{era}: on SQLite without commits, ours ÷ SDK", 1.15, "x", partial(_beyond_commits, era)),
+        Bound(f"{era}: {CLIENTS} clients, SQLite with commits, ours ÷ SDK", 1.15, "x", partial(_crowd_on_sqlite, era)),
         Bound(f"{era}: in memory, ours ÷ SDK", 1.15, "x", partial(_ratio, "memory", era, SDK)),
         Bound(f"{era}: in memory, ours ÷ FastMCP", 1.0, "x", partial(_ratio, "memory", era, FASTMCP)),
         Bound(f"{era}: {TOOLS:,} tools listed, ours ÷ FastMCP", 1.0, "x", partial(_ratio, "list", era, FASTMCP)),

@@ -1,12 +1,15 @@
 """Requests to an MCP server over one connection, in both eras.
 
-`Load` does as little as a client can; `call_with_sdk` uses the client of the SDK.
+`Load` does as little as a client can; `call_with_sdk` uses the client of the SDK; `Crowd` has several clients at once.
 """
 
 import asyncio
 import http.client
 import json
+import multiprocessing
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from mcp import Client
@@ -107,6 +110,44 @@ class Load:
         if response.status != 200:
             raise RuntimeError(f"{response.status} {received!r}")
         return received
+
+
+class Crowd:
+    """Clients of one server that call at the same time, each in a process of its own."""
+
+    def __init__(self, clients: Any, size: int) -> None:
+        self._clients = clients
+        self._size = size
+
+    def call(self, calls: int) -> float:
+        """Let each client make some calls. Returns the seconds per call, over all clients."""
+        started = time.perf_counter()
+        self._clients.map(_call_often, [calls] * self._size, chunksize=1)
+        return (time.perf_counter() - started) / (calls * self._size)
+
+
+@contextmanager
+def crowd(port: int, era: str, work: Workload, size: int) -> Generator[Crowd]:
+    """Start the clients of a server."""
+    context = multiprocessing.get_context("spawn")
+    everyone = context.Barrier(size)
+    with context.Pool(size, _connect, (port, era, work, everyone)) as clients:
+        yield Crowd(clients, size)
+
+
+_client: tuple[Load, Workload, Any]
+"""The client of this process, its work, and the barrier at which it waits for the others."""
+
+
+def _connect(port: int, era: str, work: Workload, everyone: Any) -> None:
+    global _client
+    _client = Load(port, era), work, everyone
+
+
+def _call_often(calls: int) -> None:
+    load, work, everyone = _client
+    everyone.wait(60)  # so that each client takes one part
+    load.call(work, calls)
 
 
 def call_with_sdk(port: int, era: str, work: Workload, calls: int) -> float:

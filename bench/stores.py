@@ -615,4 +615,7 @@ PARTS = {part.__name__: part for part in (append, deliver, log_in, live_in_memor
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(PARTS[sys.argv[1]](*json.loads(sys.argv[2])))))
+    from callboard.server.gc_tuning import rare_collections
+
+    with rare_collections():  # as in `callboard serve`
+        print(json.dumps(asyncio.run(PARTS[sys.argv[1]](*json.loads(sys.argv[2])))))

@@ -17,6 +17,7 @@ from rich.text import Text
 from ...errors import MissingExtraError, ToolError
 from ...execution.execution import Execution
 from ...runtime import Runtime
+from ...server.gc_tuning import rare_collections
 from ...sessions.queue_worker import QueueWorker
 from ...telemetry.logs import configure
 from ..options import EngineAddress, ServedSource, load_served_registry
@@ -76,6 +77,7 @@ async def _work(runtime: Runtime, grace: float, host: str, port: int | None, *, 
         log.info("serving %s, %d calls at once", ", ".join(served.queues), served.concurrency)
         if show_table:
             await stack.enter_async_context(_live_table(served))
+        stack.enter_context(rare_collections())
         await stopping.wait()
         log.info("stopping; %d calls are running", len(served.running))
         with suppress(TimeoutError):

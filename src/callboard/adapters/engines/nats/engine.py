@@ -11,7 +11,6 @@ A message is acknowledged when its execution is claimed in the store, and not wh
 """
 
 import asyncio
-import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,6 +22,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.errors import NotFoundError
+from pydantic_core import from_json, to_json
 
 from ....execution.engine import Deliver, EngineError, WorkerStatus
 from ....storage.owners import QueuedCall
@@ -159,7 +159,7 @@ class NatsEngine:
 
     def submit(self, call: QueuedCall, trace: str | None = None) -> None:
         headers = None if trace is None else {TRACE: trace}
-        body = json.dumps([call.session_id, call.id, call.tool]).encode()
+        body = to_json([call.session_id, call.id, call.tool])
         self._send(self._queue_subject + call.queue, body, headers)
 
     def wake(self, session_id: str | None) -> None:
@@ -179,7 +179,7 @@ class NatsEngine:
         while self._unsent or self._waking:
             waking, self._waking = list(self._waking), {}
             for first in range(0, len(waking), WAKES):
-                self._unsent.append((self._wake_subject, json.dumps(waking[first : first + WAKES]).encode(), None))
+                self._unsent.append((self._wake_subject, to_json(waking[first : first + WAKES]), None))
             unsent, self._unsent = self._unsent, []
             for subject, body, headers in unsent if self.connected else ():
                 with suppress(NatsError):
@@ -209,7 +209,7 @@ class NatsEngine:
         async def receive(messages: Sequence[Msg]) -> None:
             for message in messages:
                 try:
-                    for session_id in json.loads(message.data):
+                    for session_id in from_json(message.data):
                         await woken(session_id)
                 except Exception as error:
                     log.debug("a session was not woken: %r", error)
@@ -279,7 +279,7 @@ class NatsEngine:
 
     async def _answer(self, message: Msg) -> None:
         if self._describe is not None and message.reply:
-            await self._client.publish(message.reply, json.dumps(asdict(self._describe())).encode())
+            await self._client.publish(message.reply, to_json(asdict(self._describe())))
 
     async def workers(self, timeout: float = 0.5) -> list[WorkerStatus]:
         await self._ready.wait()
@@ -293,7 +293,7 @@ class NatsEngine:
                     while True:
                         message = await answers.next_msg(timeout=timeout)
                         if message.data:
-                            status = WorkerStatus(**json.loads(message.data))
+                            status = WorkerStatus(**from_json(message.data))
                             found[status.id] = status
         except NatsError as error:
             log.debug("NATS: %s", error)

@@ -1,7 +1,6 @@
 """Messages of a consumer: requested as many as there is room for, and received as they come."""
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import Any
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.api import AckPolicy, ConsumerConfig
+from pydantic_core import from_json, to_json
 
 from ....storage.owners import QueuedCall
 
@@ -84,7 +84,7 @@ class Pull:
             wanted = await room()
             request = {"batch": wanted, "expires": int(PULL * 1e9)}
             subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
-            await client.publish(subject, json.dumps(request).encode(), self._inbox)
+            await client.publish(subject, to_json(request), self._inbox)
             while wanted > 0:
                 messages = await self._next()
                 if messages is None:
@@ -137,7 +137,7 @@ class Message:
 def queued_call(message: Msg, queue: str) -> QueuedCall | None:
     """Return the execution that a message names; None if it cannot be read."""
     try:
-        session_id, execution_id, tool = json.loads(message.data)
+        session_id, execution_id, tool = from_json(message.data)
         return QueuedCall(str(session_id), str(execution_id), str(tool), queue)
     except (TypeError, ValueError):
         log.warning("a message of the queue %s cannot be read", queue)
