@@ -31,7 +31,7 @@ class CallEvents:
     def __init__(self, session: LiveSession, call_id: str) -> None:
         self._session = session
         self._board = session.board
-        self._call_id = call_id
+        self.call_id = call_id
         self._cursor = session.board.last_seq
         self._related: dict[str, bool] = {}
         """Whether an execution is that of the call or nested in it, by id."""
@@ -94,7 +94,7 @@ class CallEvents:
     async def includes(self, execution_id: str) -> bool:
         """Return whether an execution is that of the call, or nested in it."""
         if (known := self._related.get(execution_id)) is None:
-            known = self._related[execution_id] = await is_within(self._session, execution_id, self._call_id)
+            known = self._related[execution_id] = await is_within(self._session, execution_id, self.call_id)
         return known
 
 

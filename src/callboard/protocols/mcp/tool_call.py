@@ -70,6 +70,8 @@ class ToolCalls:
             await session.call(params.name, params.arguments or {})  # records it
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {shorten(params.name, 80)}") from None
         check_capabilities(ctx, tool)
+        if start is None and params.request_state is None and _is_quiet(tool):
+            return await self._call_quietly(ctx, session, tool, params.arguments or {})
         call = ToolCall(ctx, session, tool, self._connections, self._cancellations)
         if start is None:
             return await call.run(params.arguments or {}, params.request_state)
@@ -78,6 +80,23 @@ class ToolCalls:
             return result
         start.call = call
         return GOES_ON
+
+    async def _call_quietly(
+        self, ctx: Context, session: Session, tool: Tool, arguments: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Call a quiet tool. Nearly every such call ends within its budget, and needs nothing but its outcome."""
+        live = live_session(session)
+        events = CallEvents(live, _new_call_id())
+        try:
+            outcome = await session.call(tool.name, arguments, call_id=events.call_id)
+        except asyncio.CancelledError:
+            with CancelScope(shield=True):
+                await session.cancel_call(events.call_id)
+            raise
+        if outcome.done and not events.has_new:  # such as its retries
+            return call_result(outcome, tool, live, supports_tasks(ctx))
+        call = ToolCall(ctx, session, tool, self._connections, self._cancellations, events=events)
+        return await call.follow(outcome)
 
 
 class ToolCall:
@@ -96,6 +115,8 @@ class ToolCall:
         connections: Connections,
         cancellations: Cancellations,
         finish: Callable[[Outcome], dict[str, Any]] | None = None,
+        *,
+        events: CallEvents | None = None,
     ) -> None:
         self._ctx = ctx
         self._session = session
@@ -112,10 +133,7 @@ class ToolCall:
         """Why an answer was not valid, by request."""
         self._dismissed: set[str] = set()
         """Requests that the user did not decide."""
-        self._is_quiet = tool.mode is Mode.INLINE and tool.handler is not None and tool.handler.plain
-        """Whether the handler has no context, so that it can neither report nor ask while it runs."""
-        self._call_id = f"mcp-{secrets.token_hex(12)}"
-        self._events = CallEvents(self._live, self._call_id)
+        self._events = events or CallEvents(self._live, _new_call_id())
         self._watched: WatchedRequest | None = None
         """The request, while it is watched for a cancellation."""
         self._unreported: list[Event] = []
@@ -127,15 +145,21 @@ class ToolCall:
         """Carry the call out, or continue the one that waits for answers, as its state says."""
         if state is None:
             return await self._attended(self._run(arguments))
-        self._call_id = await self._continued(RequestState.parse(state), arguments)
-        self._events = CallEvents(self._live, self._call_id)
+        self._events = CallEvents(self._live, await self._continued(RequestState.parse(state), arguments))
         self._events.notify()  # requests may be open already
-        self._watch(self._session.call(self._tool.name, arguments, call_id=self._call_id))
+        self._watch(self._session.call(self._tool.name, arguments, call_id=self._events.call_id))
         return await self._attended(self._follow(is_continued=True))
+
+    async def follow(self, outcome: Outcome) -> dict[str, Any]:
+        """Go on with a call that has been made, and has this outcome."""
+        self._pending = asyncio.get_running_loop().create_future()
+        self._pending.set_result(outcome)
+        self._events.notify()
+        return await self._attended(self._follow())
 
     async def run_quickly(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """Carry the call out. Returns None if it takes long or has to tell the client something: use `go_on` then."""
-        self._watch(self._session.call(self._tool.name, arguments, call_id=self._call_id))
+        self._watch(self._session.call(self._tool.name, arguments, call_id=self._events.call_id))
         watched = self._watched = self._cancellations.watch(self._ctx, self._events.notify)
         try:
             result = await self._unless_cancelled(self._ended_quickly())
@@ -157,7 +181,7 @@ class ToolCall:
         if self._watched is not None:
             self._cancellations.forget(self._watched)
         if not await self._requests():
-            await self._session.cancel_call(self._call_id)
+            await self._session.cancel_call(self._events.call_id)
 
     async def _attended(self, work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
         """Await the end of the call, whose client may cancel it meanwhile."""
@@ -175,30 +199,19 @@ class ToolCall:
             with CancelScope(shield=True):
                 is_by_client = self._watched is not None and await self._watched.is_by_client()
                 if is_by_client or not await self._requests():
-                    await self._session.cancel_call(self._call_id)
+                    await self._session.cancel_call(self._events.call_id)
             self._end_wait()
             raise
 
     async def _run(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        called = self._session.call(self._tool.name, arguments, call_id=self._call_id)
-        if not self._is_quiet:
-            self._watch(called)
-            return await self._follow()
-        outcome = await called
-        if outcome.done:
-            if self._events.has_new:  # such as its retries
-                await self._report(await self._events.read())
-            return self._result(outcome)
-        self._pending = asyncio.get_running_loop().create_future()
-        self._pending.set_result(outcome)
-        self._events.notify()
+        self._watch(self._session.call(self._tool.name, arguments, call_id=self._events.call_id))
         return await self._follow()
 
     async def _ended_quickly(self) -> dict[str, Any] | None:
         """Wait for the end of the call, or of its head start. Returns its result if there is nothing else to tell."""
         timer = asyncio.get_running_loop().call_later(QUICK, self._events.notify)
         try:
-            if self._is_quiet:
+            if _is_quiet(self._tool):
                 await self._events.wait()
             else:
                 with self._events.reading(refresh=False):
@@ -216,7 +229,7 @@ class ToolCall:
     async def _check_cancelled(self) -> None:
         """Raise `MCPError` if the client cancelled the request during its head start, which the SDK does not know."""
         if self._watched is not None and self._watched.is_cancelled:
-            await self._session.cancel_call(self._call_id)
+            await self._session.cancel_call(self._events.call_id)
             self._end_wait()
             raise MCPError(REQUEST_CANCELLED, "Request cancelled")
 
@@ -327,7 +340,7 @@ class ToolCall:
         dismissed = self._dismissed | elicitations.dismissed
         inputs = [each for request in requests if request.id not in dismissed and (each := self._input(request))]
         if not inputs:
-            waiting = await self._live.calls.outcome(self._call_id)
+            waiting = await self._live.calls.outcome(self._events.call_id)
             return None if waiting is None or waiting.done else await self._go_on(waiting, requests)
         if is_modern(self._ctx):
             if not await self._use_given(inputs):
@@ -352,7 +365,7 @@ class ToolCall:
 
     def _input_required(self, inputs: list[ClientInput]) -> dict[str, Any]:
         asked = keyed(inputs)
-        state = RequestState(self._call_id, {key: each.request.id for key, each in asked.items()})
+        state = RequestState(self._events.call_id, {key: each.request.id for key, each in asked.items()})
         return {
             "resultType": "input_required",
             "inputRequests": {key: each.to_wire(self._problems.get(each.request.id)) for key, each in asked.items()},
@@ -372,3 +385,12 @@ class ToolCall:
         """Wait for an outcome in a task of its own, whose end wakes the call."""
         self._pending = asyncio.ensure_future(call)
         self._pending.add_done_callback(self._events.notify)
+
+
+def _is_quiet(tool: Tool) -> bool:
+    """Return whether the handler of a tool has no context, so that it can neither report nor ask while it runs."""
+    return tool.mode is Mode.INLINE and tool.handler is not None and tool.handler.plain
+
+
+def _new_call_id() -> str:
+    return f"mcp-{secrets.token_hex(12)}"
