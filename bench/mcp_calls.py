@@ -173,22 +173,30 @@ def report(data: Data) -> Table:
 
 def _ratio(figure: str, era: str, peer: str, data: Data) -> float | None:
     values = data.get(f"{era} {figure}", {})
-    return median(values[OURS]) / median(values[peer]) if OURS in values and peer in values else None
+    return _paired(values[OURS], values[peer]) if OURS in values and peer in values else None
+
+
+def _paired(ours: list[float], theirs: list[float]) -> float:
+    """Return the median ratio of batches that were measured one after the other: the speed of a machine varies."""
+    return median(one / other for one, other in zip(ours, theirs, strict=True))
 
 
 def _beyond_commits(era: str, data: Data) -> float | None:
     """Return the time of a call on SQLite without its commits, as a multiple of the SDK's with a tool that commits."""
-    commits = data.get(f"{era} commits", {})
+    walls, commits = data.get(f"{era} wall", {}), data.get(f"{era} commits", {})
     if SDK_STORED not in commits:
         return None
-    beyond = {name: median(data[f"{era} wall"][name]) - median(commits[name]) for name in (STORED, SDK_STORED)}
-    return beyond[STORED] / beyond[SDK_STORED]
+    ours, theirs = (
+        [wall - committing for wall, committing in zip(walls[name], commits[name], strict=True)]
+        for name in (STORED, SDK_STORED)
+    )
+    return _paired(ours, theirs)
 
 
 def _crowd_on_sqlite(era: str, data: Data) -> float | None:
     """Return the time of a call on SQLite, commits included, as a multiple of the SDK's with a tool that commits."""
     values = data.get(f"{era} crowd", {})
-    return median(values[STORED]) / median(values[SDK_STORED]) if SDK_STORED in values else None
+    return _paired(values[STORED], values[SDK_STORED]) if SDK_STORED in values else None
 
 
 BOUNDS = [
