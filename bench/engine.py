@@ -153,8 +153,9 @@ async def _throughput(store: str, engine: str, count: int) -> float:
     """Return no-op executions per second, from the first call to the last stored end."""
     async with Runtime(tools(), store=store, engine=engine) as runtime:
         start = await _call_often(runtime, "noop", count)
-        while _unfinished(store):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        with psycopg.connect(store, autocommit=True) as connection:
+            while _unfinished(connection):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         return count // SESSIONS * SESSIONS / (time.perf_counter() - start)
 
 
@@ -169,10 +170,10 @@ def _drain(store: str, engine: str, workers: int, count: int) -> float:
             await _call_often(runtime, "wait_20_ms", count)
 
     _run(submit())
-    with _workers(store, engine, workers, 16):
-        while _unfinished(store):
-            time.sleep(0.1)
-    with psycopg.connect(store) as connection:
+    with psycopg.connect(store, autocommit=True) as connection:
+        with _workers(store, engine, workers, 16):
+            while _unfinished(connection):
+                time.sleep(0.2)
         ends = [row[0] for row in connection.execute("SELECT completed_at FROM executions ORDER BY completed_at")]
     first, last = len(ends) // 10, len(ends) * 9 // 10
     return (last - first) / (ends[last] - ends[first])
@@ -192,9 +193,8 @@ async def _call_often(runtime: Runtime, used: str, count: int) -> float:
     return start
 
 
-def _unfinished(store: str) -> bool:
-    with psycopg.connect(store, autocommit=True) as connection:
-        row = connection.execute("SELECT EXISTS (SELECT 1 FROM executions WHERE completed_at IS NULL)").fetchone()
+def _unfinished(connection: psycopg.Connection) -> bool:
+    row = connection.execute("SELECT EXISTS (SELECT 1 FROM executions WHERE completed_at IS NULL)").fetchone()
     return row == (True,)
 
 
