@@ -36,7 +36,7 @@ FIGURES = {
     "cpu": "CPU time of the server, µs",
     "wall": "a bare client's time, µs",
     "client": "CPU time of the server and the SDK's client, µs",
-    "commits": "of which commits, µs",
+    "commits": "of which waits for commits, µs",
     "crowd": f"{CLIENTS} clients at once, time per call, µs",
     "slow": f"a call of {SLOWLY} s, CPU time of the server, µs",
     "memory": "in memory, with the SDK's client, CPU time, µs",

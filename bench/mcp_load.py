@@ -33,7 +33,7 @@ class Cost(NamedTuple):
     """CPU time of the server's process."""
     wall: float
     commits: float = 0.0
-    """Time of the store's commits, within the wall-clock time."""
+    """Time of waits for commits, within the wall-clock time."""
 
 
 class Load:

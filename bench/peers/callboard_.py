@@ -1,5 +1,6 @@
 """Callboard: `Registry.call_json`, from JSON to JSON, and `session.call`, the same with a call's whole life."""
 
+import time
 from contextlib import AsyncExitStack
 
 from bench.harness import Unit
@@ -44,7 +45,6 @@ async def mcp_server(stack: AsyncExitStack, functions, store):
 
 async def mcp_application(stack: AsyncExitStack, functions, store):
     """Return the application of `callboard serve`, with the endpoint `/mcp`."""
-    from bench.stores import Commits
     from callboard.server.app import create_app
     from callboard.server.gc_tuning import rare_collections
     from callboard.server.identity import IdentityConfig, guard
@@ -59,8 +59,25 @@ async def mcp_application(stack: AsyncExitStack, functions, store):
         guard=lambda app: guard(app, config, runtime.store, clock=runtime.clock),
         metrics=metrics.render,
     )
-    app.state.commits = Commits(runtime.store) if runtime.store.durable else None
+    app.state.commits = WaitsForStore() if runtime.store.durable else None
     return app
+
+
+class WaitsForStore:
+    """The time in which calls wait until they are stored, measured in the whole process."""
+
+    def __init__(self) -> None:
+        from callboard.sessions.store_ledger import StoreLedger
+
+        self.seconds: list[float] = []
+        settle = StoreLedger.settle
+
+        async def measured(ledger: StoreLedger) -> None:
+            started = time.perf_counter()
+            await settle(ledger)
+            self.seconds.append(time.perf_counter() - started)
+
+        StoreLedger.settle = measured
 
 
 def mcp_http_server(app):
