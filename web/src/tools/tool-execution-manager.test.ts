@@ -1,58 +1,25 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import * as z from "zod";
-import { ManualClock, settle } from "../testing/manual-clock.ts";
-import { ToolError } from "./errors.ts";
 import {
-  ToolExecutionManager,
-  type ToolExecutionManagerEventMap,
-  type ToolExecutionManagerOptions,
-} from "./tool-execution-manager.ts";
-import type { ToolExecutor } from "./tool-executor.ts";
-import type { ToolDefinition, ToolExecutionContext, ToolMetadata } from "./types.ts";
+  KINDS,
+  begin,
+  clock,
+  failing,
+  idOf,
+  managed,
+  manager,
+  never,
+  seen,
+  tool,
+  transient,
+} from "../testing/execution-stage.ts";
+import { settle } from "../testing/manual-clock.ts";
+import { ToolError } from "./errors.ts";
+import { ToolExecutionManager } from "./tool-execution-manager.ts";
+import type { ToolExecutionContext } from "./types.ts";
 
-const KINDS = ["started", "validating", "executing", "retrying", "succeeded", "failed", "cancelled"] as const;
-const transient = () => new ToolError("away", { category: "transient" });
-const never = () => new Promise<string>(() => {});
-
-let clock: ManualClock;
-let manager: ToolExecutionManager;
-let seen: string[];
-
-/** Make the manager of a test. Its chance is always 0.5. */
-function managed(executor?: ToolExecutor, options: ToolExecutionManagerOptions = {}): void {
-  manager = new ToolExecutionManager(executor, {}, { clock, random: () => 0.5, ...options });
-  seen = [];
-  for (const kind of KINDS) {
-    const type: keyof ToolExecutionManagerEventMap = `tool-execution-${kind}`;
-    manager.addEventListener(type, ({ detail: { execution } }) => {
-      seen.push(`${kind} ${execution.status} ${execution.retry.attemptNumber}`);
-    });
-  }
-}
-
-function tool(handler: ToolDefinition["handler"], metadata: ToolMetadata = {}): ToolDefinition {
-  return { name: "t", description: "T.", schema: z.object({ n: z.number().optional() }), metadata, handler };
-}
-
-/** Make a handler that fails as often as there are errors, and then succeeds. */
-function failing(...errors: unknown[]): ToolDefinition["handler"] {
-  return async () => {
-    if (errors.length > 0) throw errors.shift();
-    return "done";
-  };
-}
-
-/** Return the id of the newest execution of a call. */
-function idOf(toolCallId: string): string {
-  const { id } = manager.getExecutionsForToolCall(toolCallId).at(-1) ?? assert.fail(`no execution of ${toolCallId}`);
-  return id;
-}
-
-beforeEach(() => {
-  clock = new ManualClock();
-  managed();
-});
+beforeEach(begin);
 
 describe("one attempt", () => {
   test("succeeds, with each event once and in order", async () => {
@@ -189,7 +156,7 @@ describe("retries", () => {
   });
 
   test("a tool's own policy and the manager's default apply, each value by itself", async () => {
-    manager = new ToolExecutionManager(undefined, { maxAttempts: 2 }, { clock, random: () => 1 });
+    const manager = new ToolExecutionManager(undefined, { maxAttempts: 2 }, { clock, random: () => 1 });
     const delays: number[] = [];
     manager.addEventListener("tool-execution-retrying", ({ detail }) => delays.push(detail.delayMs, detail.maximum));
     const once = manager.execute(tool(failing(transient(), transient()), { idempotent: true }), "c1", {});
@@ -344,79 +311,5 @@ describe("lookups", () => {
     );
     manager.cancelAll();
     await running;
-  });
-});
-
-describe("breaker and statistics", () => {
-  test("a tool that keeps failing is refused, probed and used again", async () => {
-    managed(undefined, { breaker: { failureThreshold: 2, recoveryTime: 1_000, successThreshold: 1 } });
-    let calls = 0;
-    const handler = () => {
-      calls += 1;
-      if (calls <= 2) throw new Error("broken");
-      return "done";
-    };
-    for (const id of ["c1", "c2"]) await manager.execute(tool(handler), id, {});
-    assert.equal(manager.stats("t").breaker, "open");
-    assert.deepEqual(manager.breaker("t"), { state: "open", refusedFor: 1_000 });
-    assert.deepEqual(manager.breaker("other"), { state: "closed", refusedFor: 0 });
-    const refused = await manager.execute(tool(handler), "c3", {});
-    assert.deepEqual(!refused.success && [refused.error.category, refused.error.retryAfter], ["transient", 1_000]);
-    assert.deepEqual([calls, seen.at(-1), seen.at(-2)], [2, "failed failed 1", "validating validating 0"]);
-    await clock.advance(1_000);
-    assert.equal(manager.stats("t").breaker, "half_open");
-    assert.deepEqual(manager.breaker("t"), { state: "half_open", refusedFor: 0 });
-    assert.equal((await manager.execute(tool(handler), "c4", {})).success, true);
-    assert.equal(manager.stats("t").breaker, "closed");
-  });
-
-  test("a cancelled probe does not keep the breaker half-open", async () => {
-    managed(undefined, { breaker: { failureThreshold: 1, recoveryTime: 1_000, successThreshold: 1 } });
-    await manager.execute(tool(failing(new Error("broken"))), "c1", {});
-    await clock.advance(1_000);
-    const probe = manager.execute(tool(never), "c2", {});
-    await settle();
-    manager.cancelAll();
-    await probe;
-    assert.equal(
-      (
-        await manager.execute(
-          tool(() => "done"),
-          "c3",
-          {},
-        )
-      ).success,
-      true,
-    );
-  });
-
-  test("a tool's own policy applies", async () => {
-    await manager.execute(tool(failing(new Error("broken")), { breaker: { failureThreshold: 1 } }), "c1", {});
-    assert.equal(manager.stats("t").breaker, "open");
-  });
-
-  test("counts calls, failures, cancellations, retries and times, until they are reset", async () => {
-    const slow = tool(() => new Promise<string>((resolve) => void clock.callLater(40, () => resolve(""))));
-    const work = [manager.execute(slow, "c1", {}), manager.execute(slow, "c2", {})];
-    await settle();
-    manager.cancel(idOf("c2"));
-    await clock.advance(40);
-    await Promise.all(work);
-    const retried = manager.execute(tool(failing(transient()), { idempotent: true }), "c3", {});
-    await clock.advance(500);
-    await retried;
-    await manager.execute(tool(failing(new Error("no"))), "c4", {});
-    const { calls, successes, failures, cancellations, retries, totalTime, lastErrorAt } = manager.stats("t");
-    assert.deepEqual([calls, successes, failures, cancellations, retries], [4, 2, { execution: 1 }, 1, 1]);
-    assert.deepEqual([totalTime, lastErrorAt], [540, clock.time()]);
-    manager.resetStats("t");
-    assert.equal(manager.stats("t").calls, 0);
-    await manager.execute(
-      tool(() => ""),
-      "c5",
-      {},
-    );
-    manager.resetStats();
-    assert.equal(manager.stats("t").calls, 0);
   });
 });
