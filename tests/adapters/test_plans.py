@@ -21,7 +21,7 @@ from callboard.adapters.stores.statements import driver
 from callboard.runtime import migrate_store
 
 BY_KEY = [name for name in TEXTS if name.startswith(("lock_", "read_"))]
-EVERY_GROUP = ["write_executions", "insert_events", "update_counters", "update_unconsumed"]
+EVERY_GROUP = ["write_executions", "insert_events", "update_counters", "update_unconsumed", "append_unconsumed"]
 """The statements that write what nearly every group has."""
 ROWS = 20_000
 

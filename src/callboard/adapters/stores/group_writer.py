@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
+from pydantic_core import from_json, to_json
 from sqlalchemy import Connection
 
 from ...storage.change import Change
@@ -97,7 +98,7 @@ class GroupWriter:
             session = sessions[session_id]
             session.exists = True
             session.user_id = user_id
-            session.unconsumed_before = tuple(json.loads(unconsumed))
+            session.unconsumed_before = tuple(from_json(unconsumed))
             session.unconsumed = dict.fromkeys(session.unconsumed_before)
         for session_id, key, fingerprint, seq, answer, at in _of(sessions, found["read_idempotency_keys"]):
             sessions[session_id].idempotency[key] = IdempotencyRow(
@@ -140,7 +141,8 @@ class GroupWriter:
             ("set_auto_titles", [auto_title(each) for each in changed if each.auto_title is not None]),
             ("set_titles", [given_title(each) for each in changed if each.retitled]),
             ("write_states", [_state(session, row) for session, row in rows]),
-            ("update_unconsumed", [(each.id, _names(each.unconsumed)) for each in changed if _is_consumed(each)]),
+            ("update_unconsumed", [(each.id, _ids(each.unconsumed)) for each in changed if _is_consumed(each)]),
+            ("append_unconsumed", [row for each in changed for row in _appended(each)]),
             ("write_executions", [each.row() for _, each in executions if each.values is not None]),
             ("cancel_executions", [(of, each.position) for of, each in executions if each.only_cancelled]),
             ("receive_results", [(of, each.position) for of, each in executions if each.received]),
@@ -210,7 +212,7 @@ def _keys_of(changes: Sequence[Change]) -> dict[str, Keys]:
 
 def _needs_state(change: Change) -> bool:
     """Return whether the user or the unconsumed results of a session are needed to check a change."""
-    return bool(change.session or change.late or change.consumed)
+    return bool(change.session or change.consumed)
 
 
 def _of(sessions: Collection[str], rows: Iterable[Row]) -> Iterable[Row]:
@@ -219,8 +221,20 @@ def _of(sessions: Collection[str], rows: Iterable[Row]) -> Iterable[Row]:
 
 
 def _is_consumed(session: StagedSession) -> bool:
-    """Return whether unconsumed results changed without a change of the session itself."""
-    return session.row is None and tuple(session.unconsumed) != session.unconsumed_before
+    """Return whether unconsumed results that were read have changed, without a change of the session itself."""
+    before = session.unconsumed_before
+    return session.row is None and before is not None and tuple(session.unconsumed) != before
+
+
+def _appended(session: StagedSession) -> Iterable[Row]:
+    """Return the rows that add late results to unconsumed ones which were not read: there may be many."""
+    if session.row is None and session.unconsumed_before is None:
+        return ((session.id, execution_id) for execution_id in session.unconsumed)
+    return ()
+
+
+def _ids(ids: Iterable[str]) -> str:
+    return to_json(list(ids)).decode()
 
 
 def _names(names: Iterable[str] | None) -> str | None:
@@ -232,5 +246,5 @@ def _settings(session: StagedSession, row: SessionRow) -> Row:
 
 
 def _state(session: StagedSession, row: SessionRow) -> Row:
-    unconsumed = _names(session.unconsumed)
+    unconsumed = _ids(session.unconsumed)
     return row.id, row.user_id, _names(row.namespaces), _names(row.tools), unconsumed, row.created_at, row.updated_at

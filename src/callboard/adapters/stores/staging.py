@@ -129,7 +129,9 @@ class StagedSession:
         if not self.has_records:
             self.has_records = True
             self.unconsumed: dict[str, None] = {}
-            self.unconsumed_before: tuple[str, ...] = ()
+            """The results that wait to be consumed; only those that the group adds, unless they were read."""
+            self.unconsumed_before: tuple[str, ...] | None = None
+            """Those that were read, if a change needs them."""
             self.executions: dict[str, StagedWork] = {}
             self.calls: set[str] = set()
             self.turns: dict[int, StagedWork] = {}

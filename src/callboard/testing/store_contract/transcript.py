@@ -39,6 +39,14 @@ class TranscriptContract(Contract):
         assert refusals(results) == [False, True, False]
         assert (await stored_session(store)).unconsumed == ()
 
+    async def test_e3_late_results_are_added_to_those_of_earlier_groups(self, store: Store) -> None:
+        await store.commit([create(), *(add(execution_row(name)) for name in "cabde")])
+        await store.commit([Change("s", late=["c"]), Change("s", late=["a"])])
+        await store.commit([Change("s", late=["b"])])
+        await store.commit([Change("s", late=["a", "d"]), Change("s", consumed=["c"]), Change("s", late=["e"])])
+        assert (await stored_session(store)).unconsumed == ("a", "b", "d", "e")
+        await refused(store, Change("missing", late=["a"]), "no session missing")
+
     async def test_e3_result_can_be_late_and_consumed_in_one_change(self, store: Store) -> None:
         await commit_one(store, create())
         written = [ExecutionWrite(finished_row(), new=True)]

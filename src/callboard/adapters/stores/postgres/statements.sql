@@ -124,6 +124,20 @@ SELECT r->>0, (r->>1)::jsonb, '', '[]', 0, 0
 FROM jsonb_array_elements(%(update_unconsumed)s::jsonb) AS listed(r)
 ON CONFLICT (session_id) DO UPDATE SET unconsumed_results = excluded.unconsumed_results;
 
+-- append_unconsumed: Add results to the unconsumed ones of sessions, which exist. Those that wait keep their position.
+INSERT INTO session_tool_state (session_id, unconsumed_results, user_id, available_tools, created_at, updated_at)
+SELECT r->>0, jsonb_agg(r->>1 ORDER BY position), '', '[]', 0, 0
+FROM jsonb_array_elements(%(append_unconsumed)s::jsonb) WITH ORDINALITY AS listed(r, position)
+GROUP BY r->>0
+ON CONFLICT (session_id) DO UPDATE SET unconsumed_results = session_tool_state.unconsumed_results || coalesce(
+    (
+        SELECT jsonb_agg(late ORDER BY position)
+        FROM jsonb_array_elements_text(excluded.unconsumed_results) WITH ORDINALITY AS added(late, position)
+        WHERE NOT session_tool_state.unconsumed_results ? late
+    ),
+    '[]'
+);
+
 -- write_executions: Insert or update executions. Their place in the session stays.
 INSERT INTO executions (
     session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,

@@ -73,6 +73,10 @@ ON CONFLICT (session_id) DO UPDATE SET
 -- update_unconsumed: Update the unconsumed results of sessions.
 UPDATE session_tool_state SET unconsumed_results = ?2 WHERE session_id = ?1;
 
+-- append_unconsumed: Add a result to the unconsumed ones of a session.
+UPDATE session_tool_state SET unconsumed_results = json_insert(unconsumed_results, '$[#]', ?2)
+WHERE session_id = ?1 AND NOT EXISTS (SELECT 1 FROM json_each(unconsumed_results) WHERE value = ?2);
+
 -- write_executions: Insert or update executions. Their place in the session stays.
 INSERT INTO executions (
     session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,
