@@ -30,6 +30,7 @@ from ...storage.queues import Claimed, QueueDepth
 from ...storage.rows import INPUT, TURN, ExecutionRow, OwnerRow
 from ...storage.store import NO_LIMIT
 from .backend import Backend
+from .compiled_statement import CompiledStatement
 from .revisions import is_current, verify
 from .statements import key_document
 from .tables import (
@@ -83,6 +84,7 @@ class OwnerQueries:
         self._made_at = database.select_listed(select(sessions.c.id, made_at), sessions.c.id)
         lives = owners.c.id == bindparam("owner_id"), owners.c.beat >= 0, is_current()
         self._beat = update(owners).where(*lives).values(beat=owners.c.beat + 1)
+        self._claim: CompiledStatement | None = None
         self._given: set[Claim] = set()
         """Work that was given by a transaction with an unknown result."""
 
@@ -169,10 +171,11 @@ class OwnerQueries:
 
         It can be repeated if its result is unknown. It claims nothing if the tables have another revision.
         """
-        found = connection.execute(self._claim_new, {"keys": key_document(keys), "claimer": owner}).mappings()
+        if self._claim is None:
+            self._claim = CompiledStatement(self._claim_new, connection.dialect)
         rows: dict[tuple[str, str], ExecutionRow] = {}
         sessions: dict[str, float] = {}
-        for fields in map(dict, found):
+        for fields in self._claim.run(connection, keys=key_document(keys), claimer=owner):
             sessions[fields["session_id"]] = fields.pop("made_at")
             rows[fields["session_id"], fields["id"]] = ExecutionRow(**fields)
         return Claimed([rows[key] for key in keys if key in rows], [], sessions)
