@@ -30,6 +30,12 @@ def report(execution: Execution, *events: bytes) -> None:
     execution.scope.append_events(() if execution.is_worker else events, execution)
 
 
+def report_beginning(execution: Execution) -> None:
+    """Append the first events of an attempt. No caller waits for them: those of a short one are stored with its end."""
+    events = opening_events(execution)
+    execution.scope.append_beginning(() if execution.is_worker else events, execution)
+
+
 class AttemptReporter:
     """The reporter behind the `ToolContext` of one attempt. After the attempt it reports nothing."""
 

@@ -26,7 +26,7 @@ from .lifecycle_events import retrying_event
 from .limits import SlotLimiter
 from .masking import mask_document
 from .observer import Observer
-from .reporting import AttemptReporter, NestedCall, report
+from .reporting import AttemptReporter, NestedCall, report, report_beginning
 from .retry import decide, remaining_delay
 from .scope import HumanDecision
 from .stopping import Stopping
@@ -159,7 +159,7 @@ class Runner:
         if execution.task is not None:
             if execution.reported_phase:
                 execution.report_again(self._clock.time())
-            report(execution)
+            report_beginning(execution)
         tool, handler = execution.tool, execution.tool.handler
         if handler is None:
             raise ToolError(f"The tool {tool.name} has no handler.", category=ErrorCategory.CONFIGURATION)
@@ -185,11 +185,13 @@ class Runner:
 
         A tool that is not idempotent waits for the store before every attempt. An idempotent one waits only if the
         caller chose the call id, and only before the first attempt: another process may have the same call, and the
-        store decides which process runs it. The other process's task is cancelled while it waits here.
+        store decides which process runs it. The other process's task is cancelled while it waits here. A call that was
+        claimed from a queue is decided.
         """
         if execution.reported_phase < execution.phase:
-            report(execution)
-        if not execution.tool.idempotent or (execution.attempt == 1 and execution.call_id != execution.id):
+            report_beginning(execution)
+        is_decided = execution.attempt > 1 or execution.call_id == execution.id or execution.queue
+        if not (execution.tool.idempotent and is_decided):
             await execution.scope.settle()
 
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:

@@ -97,6 +97,10 @@ class SessionScope(Protocol[ExecutionT_contra]):
         """Append encoded events of an execution to the board, together with its current state."""
         ...
 
+    def append_beginning(self, events: tuple[bytes, ...], execution: ExecutionT_contra, /) -> object:
+        """Append the first events of an attempt. They may be stored a moment later, together with the next ones."""
+        ...
+
     async def settle(self) -> None:
         """Return when everything appended so far is stored."""
         ...

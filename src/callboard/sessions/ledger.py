@@ -37,6 +37,10 @@ class Ledger(Protocol):
         """Put events of an execution on the board, with the state that it is in now."""
         ...
 
+    def append_beginning(self, events: tuple[bytes, ...], execution: Execution, /) -> object:
+        """Do the same with the first events of an attempt, which may wait a moment for the next ones."""
+        ...
+
     def add_late_result(self, execution: Execution) -> None:
         """Note that the result of an execution waits to be taken. Its terminal event is written with this, or was."""
         ...
@@ -72,7 +76,7 @@ class Ledger(Protocol):
 class DirectLedger:
     """Writes events to the board at once, and other changes to a store in memory. See `Ledger`."""
 
-    __slots__ = ("_board", "_session_id", "_store", "append_events")
+    __slots__ = ("_board", "_session_id", "_store", "append_beginning", "append_events")
 
     durable = False
     idle = True
@@ -81,7 +85,7 @@ class DirectLedger:
         self._session_id = session_id
         self._board = board
         self._store = store
-        self.append_events = board.extend
+        self.append_events = self.append_beginning = board.extend
         """Bound once: it is on the path of every call."""
 
     def pin_session(self, created_at: float) -> None:

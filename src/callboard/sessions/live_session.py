@@ -67,9 +67,9 @@ class LiveSession:
     """One session in memory. There is at most one per id and process."""
 
     __slots__ = (
-        *("__weakref__", "_host", "_manager", "_touched_at", "append_events", "board", "calls", "client", "created_at"),
-        *("current_conversation", "deleted", "durable", "id", "index", "ledger", "open", "results", "running"),
-        *("services", "settle", "title", "toolbox", "user", "user_id", "wake", "writes"),
+        *("__weakref__", "_host", "_manager", "_touched_at", "append_beginning", "append_events", "board", "calls"),
+        *("client", "created_at", "current_conversation", "deleted", "durable", "id", "index", "ledger", "open"),
+        *("results", "running", "services", "settle", "title", "toolbox", "user", "user_id", "wake", "writes"),
     )
 
     def __init__(
@@ -94,8 +94,8 @@ class LiveSession:
         self.board = board
         self.index = index
         self.ledger = ledger
-        self.durable = ledger.durable
-        self.append_events, self.settle = ledger.append_events, ledger.settle
+        self.durable, self.settle = ledger.durable, ledger.settle
+        self.append_events, self.append_beginning = ledger.append_events, ledger.append_beginning
         manager, store, clock = services.manager, services.store, services.clock
         self.results = results = LateResults(session_id, index, ledger, store)
         self.calls = Calls(session_id, manager, store, clock, host, board, index, ledger, results, services.tool_of)

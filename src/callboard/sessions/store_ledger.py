@@ -69,9 +69,18 @@ class StoreLedger:
         self._made_at = created_at
 
     def append_events(self, events: tuple[bytes, ...], execution: Execution) -> None:
+        if self._stage(events, execution):
+            self._writer.add(self)
+
+    def append_beginning(self, events: tuple[bytes, ...], execution: Execution) -> None:
+        if self._stage(events, execution):
+            self._writer.add_soon(self)
+
+    def _stage(self, events: tuple[bytes, ...], execution: Execution) -> bool:
+        """Stage events with the state of their execution. False if it has ended elsewhere."""
         ended = execution.ended is not None
         if ended and (execution.lost or execution.unloaded):  # later reports of its handler are discarded
-            return
+            return False
         staged = self._staged_events()
         staged.executions[execution] = None
         if not execution.stored:
@@ -82,7 +91,7 @@ class StoreLedger:
             withdrawn = replace(execution.request, status="withdrawn")
             execution.set_request(withdrawn)
             staged.withdrawn.append(withdrawn)
-        self._writer.add(self)
+        return True
 
     def add_late_result(self, execution: Execution) -> None:
         self._staged_events().late_results.append(execution)
@@ -107,6 +116,8 @@ class StoreLedger:
         if self.idle:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._queue:
+            self._writer.add(self)
         (self._queue or self._in_flight)[-1].waiters.append(future)
         caller = patience.writer()
         if caller is not None and not await patience.within(caller, future):

@@ -27,6 +27,8 @@ GROUP = 2_000
 """The largest number of sources in one group."""
 PROBE = 1.5
 """Seconds without a write after which the store is probed."""
+LINGER = 0.05
+"""Seconds that changes wait for later ones of their source, if no caller waits for them."""
 LATE = 2.5
 """Seconds after which a store that has not answered counts as unavailable."""
 
@@ -57,6 +59,9 @@ class Writer:
     def __init__(self, store: Committer) -> None:
         self._store = store
         self._waiting: dict[Source, None] = {}
+        self._lingering: dict[Source, float] = {}
+        """Sources that wait for later changes, and until when at most, on the clock of the event loop."""
+        self._linger_timer: asyncio.TimerHandle | None = None
         self._writing: list[tuple[Source, Sequence[Change]]] = []
         """The changes that are being written, by source."""
         self._group = ChangeGroup(())
@@ -101,9 +106,12 @@ class Writer:
     async def close(self, patience: float = 10.0) -> None:
         """Write what is left, for at most `patience` seconds. Sources that still wait then lose their changes."""
         self._closing = True
+        for source in list(self._lingering):
+            self.add(source)
         self._more.set()
-        if self._probe_timer is not None:
-            self._probe_timer.cancel()
+        for timer in (self._probe_timer, self._linger_timer):
+            if timer is not None:
+                timer.cancel()
         if self._task is None:
             return
         done, _ = await asyncio.wait([self._task], timeout=patience)
@@ -116,10 +124,30 @@ class Writer:
 
     def add(self, source: Source) -> None:
         """Write the changes of a source with the next group."""
+        self._lingering.pop(source, None)
         self._waiting[source] = None
         self._more.set()
         if self._closing and self._task is not None and self._task.done():
             asyncio.get_running_loop().call_soon(self._give_up)
+
+    def add_soon(self, source: Source) -> None:
+        """Write the changes of a source together with its next ones, or in a moment: no caller waits for them."""
+        if self._closing:
+            self.add(source)
+        elif source not in self._waiting and source not in self._lingering:
+            loop = asyncio.get_running_loop()
+            self._lingering[source] = loop.time() + LINGER
+            if self._linger_timer is None:
+                self._linger_timer = loop.call_later(LINGER, self._end_lingering)
+
+    def _end_lingering(self) -> None:
+        """Add the sources that have waited long enough. There is one timer for all."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for source in [source for source, until in self._lingering.items() if until <= now]:
+            self.add(source)
+        first = next(iter(self._lingering.values()), None)
+        self._linger_timer = None if first is None else loop.call_at(first, self._end_lingering)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
