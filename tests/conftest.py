@@ -139,7 +139,7 @@ def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def make() -> None:
         store = open_store(f"sqlite:///{path}")
-        await store.open(lambda session_id: None)
+        await store.open(lambda *_: None)
         await store.close()
 
     asyncio.run(make())

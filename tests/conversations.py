@@ -15,7 +15,7 @@ AT_ONCE = 100
 async def repeat_turn(store: str, session_id: str, turns: int) -> None:
     """Repeat the only turn of a conversation until it has `turns` turns. No process may have the session open."""
     opened = open_store(store)
-    await opened.open(lambda session_id: None)
+    await opened.open(lambda *_: None)
     try:
         entries = await opened.transcript(session_id)
         inputs = [entry.id for entry in map(decode_entry, entries) if isinstance(entry, Input)]

@@ -14,6 +14,7 @@ from callboard import CallboardError, Registry, Runtime, RuntimeNotOpen, Session
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreError
+from callboard.storage.store import Woken
 from callboard.testing import ManualClock, settle
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +58,7 @@ class ThirdPartyStore(MemoryStore):
         self.durable = durable
         self.opened = self.closed = 0
 
-    async def open(self, woken: Callable[[str | None], None]) -> None:
+    async def open(self, woken: Woken) -> None:
         self.opened += 1
         await super().open(woken)
 

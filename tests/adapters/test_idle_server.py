@@ -88,7 +88,7 @@ async def test_d2_notification_does_not_depend_on_a_row_that_another_process_rem
     woken: list[str | None] = []
     came = asyncio.Event()
 
-    def wake(session_id: str | None) -> None:
+    def wake(session_id: str | None, quiet: bool = False, /) -> None:
         woken.append(session_id)
         came.set()
 
@@ -121,7 +121,7 @@ async def test_e5_group_is_written_once_also_if_its_row_was_removed(postgres_url
 async def test_e5_store_waits_for_an_unfinished_commit_also_if_its_row_was_removed(postgres_url: str) -> None:
     """The first attempt has created the row and not committed; the second must not write the group again."""
     store = open_store(postgres_url)
-    await store.open(lambda _: None)
+    await store.open(lambda *_: None)
     try:
         await store.commit([create()])
         instance = store._database.instance  # type: ignore[attr-defined]

@@ -207,11 +207,11 @@ async def test_d2_database_of_every_revision_is_migrated_to_the_newest(url: str,
     store = open_store(url)
     if revision != REVISION and url.startswith("postgres"):
         with pytest.raises(StoreError, match="Run: callboard migrate") as caught:
-            await store.open(lambda session_id: None)
+            await store.open(lambda *_: None)
         assert not isinstance(caught.value, StoreUnavailable)
     if url.startswith("postgres"):
         assert await asyncio.to_thread(migrate, url) == (revision, REVISION)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     try:
         kept = key_row("old", name="laptop", digest="d")
         assert await store.keys() == ([kept] if revision >= "0003" else [])
@@ -290,7 +290,7 @@ async def written_by_0009(url: str, engine: Engine, tmp_path: Path) -> str:
 
 async def test_d2_turns_and_inputs_of_revision_0009_are_moved(written_by_0009: str, engine: Engine) -> None:
     store = open_store(written_by_0009)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     try:
         first, second = await store.turn("chat", 1), await store.turn("chat", 2)
         assert first is not None
@@ -317,7 +317,7 @@ async def test_d2_turns_and_inputs_of_revision_0009_are_moved(written_by_0009: s
 
 async def test_k1_messages_of_revision_0009_are_found(written_by_0009: str) -> None:
     store = open_store(written_by_0009)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     try:
         (hit,) = await store.search_memory(memory_query("first"))
         assert (hit.session_id, hit.role, hit.text, hit.title) == ("chat", "user", "First.", "First.")
@@ -357,7 +357,7 @@ async def test_d2_conversation_of_revision_0009_continues(written_by_0009: str) 
 
 async def test_d2_requests_of_revision_0009_get_the_purpose_that_they_had(written_by_0009: str) -> None:
     store = open_store(written_by_0009)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     try:
         purposes = [(row.tool, row.purpose) for row in await store.requests(session_id="asked")]
     finally:
@@ -368,7 +368,7 @@ async def test_d2_requests_of_revision_0009_get_the_purpose_that_they_had(writte
 
 async def test_d2_conversations_of_revision_0009_get_titles_and_activity(written_by_0009: str) -> None:
     store = open_store(written_by_0009)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     try:
         listed = await store.recent_sessions("ann", now=NOW)
         assert {each.row.id: each.row.title for each in listed} == {"chat": "First.", "paused": "Pay."}
@@ -390,7 +390,7 @@ async def _seen(session: Session, kind: str, count: int) -> None:
 async def test_e7_session_without_the_time_of_its_creation_can_be_written(url: str, engine: Engine) -> None:
     await asyncio.to_thread(migrate, url)
     store = open_store(url)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     try:
         await store.commit([create("s"), create("t")])
         with engine.begin() as connection:
@@ -413,7 +413,7 @@ async def test_m3_execution_answered_before_a_migration_continues_after_it(url: 
         connection.exec_driver_sql("UPDATE requests SET status = 'answered'")
     await asyncio.to_thread(migrate, url)
     store = open_store(url)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     try:
         assert [claim.id for claim in (await store.recover(None, 0, "heir")).claims] == ["x"]
     finally:
@@ -460,7 +460,7 @@ async def test_d2_revision_of_a_newer_version_is_refused(url: str, engine: Engin
     at_revision(engine, REVISION)
     with engine.begin() as connection:
         connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
-    for attempt in (lambda: open_store(url).open(lambda session_id: None), lambda: asyncio.to_thread(migrate, url)):
+    for attempt in (lambda: open_store(url).open(lambda *_: None), lambda: asyncio.to_thread(migrate, url)):
         with pytest.raises(StoreError, match=r"newer version of Callboard \(its revision is 9999\)"):
             await attempt()
     with engine.connect() as connection:
@@ -473,16 +473,16 @@ async def test_d2_database_of_something_else_is_migrated_only_on_request(postgre
         connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
     store = open_store(postgres_url)
     with pytest.raises(StoreError, match="Run: callboard migrate"):
-        await store.open(lambda session_id: None)
+        await store.open(lambda *_: None)
     assert await asyncio.to_thread(migrate, postgres_url) == (None, REVISION)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     assert await store.commit([create()]) == [0]
     await store.close()
 
 
 async def test_d2_empty_database_is_prepared_by_the_first_of_several_stores(url: str) -> None:
     stores = [open_store(url) for _ in range(4)]
-    await asyncio.gather(*(store.open(lambda session_id: None) for store in stores))
+    await asyncio.gather(*(store.open(lambda *_: None) for store in stores))
     for number, store in enumerate(stores):
         assert await store.commit([create(f"s{number}")]) == [0]
     assert len(await stores[0].sessions()) == 4

@@ -58,7 +58,7 @@ def test_d2_address_that_cannot_be_read_is_not_repeated() -> None:
 )
 async def test_d2_missing_server_is_unavailable(url: str, place: str) -> None:
     with pytest.raises(StoreUnavailable) as caught:
-        await open_store(url).open(lambda session_id: None)
+        await open_store(url).open(lambda *_: None)
     advice = "See that its server runs, and that this is its address."
     assert str(caught.value) == f"The PostgreSQL database name at {place} does not answer. {advice}"
     with pytest.raises(StoreUnavailable):

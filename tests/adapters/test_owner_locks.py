@@ -25,7 +25,7 @@ from callboard.storage.rows import OwnerRow
 
 async def main():
     store = open_store(sys.argv[1])
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     await store.join(OwnerRow(id="p1", host="h", pid=1, started="1", beat=0))
     if os.fork() == 0:  # a child that outlives it, as a tool may start
         sys.stdin.read()
@@ -39,7 +39,7 @@ asyncio.run(main())
 
 async def opened(url: str) -> Store:
     store = open_store(url)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     return store
 
 

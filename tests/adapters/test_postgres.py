@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ from callboard.storage.change import Change
 from callboard.storage.committer import ChangeGroup, GroupWithdrawn
 from callboard.storage.document_records import DocumentConflict
 from callboard.storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
-from callboard.storage.store import Store
+from callboard.storage.store import Store, Woken
 from callboard.testing.store_rows import (
     ROOMY,
     add,
@@ -49,12 +49,12 @@ SOON = 90.0
 """Seconds to wait for something that takes a fraction of a second."""
 
 
-def ignore(session_id: str | None) -> None:
+def ignore(session_id: str | None, quiet: bool = False, /) -> None:
     """Ignore a notification."""
 
 
 @asynccontextmanager
-async def opened(url: str, woken: Callable[[str | None], None] = ignore) -> AsyncGenerator[SqlStore]:
+async def opened(url: str, woken: Woken = ignore) -> AsyncGenerator[SqlStore]:
     store = SqlStore(PostgresDatabase(url))
     await store.open(woken)
     try:
@@ -103,13 +103,14 @@ async def test_e7_state_of_a_session_is_stored_as_jsonb(postgres_url: str) -> No
 
 
 def test_d2_notifications_are_few_and_short() -> None:
-    assert notifications("me", []) == []
-    assert notifications("me", ["a", "b"]) == ['me:["a", "b"]']
+    assert notifications("me", {}) == []
+    assert notifications("me", {"a": False, "b": False}) == ['me:["a", "b"]']
+    assert notifications("me", {"a": False, "b": True, "c": True}) == ['me~:["b", "c"]', 'me:["a"]']
     many = [f"{number}-{'ä' * 150}" for number in range(200)]
-    messages = notifications("me", many)
+    messages = notifications("me", dict.fromkeys(many, False))
     assert max(map(len, messages)) <= LONGEST
     assert [name for message in messages for name in json.loads(message.removeprefix("me:"))] == many
-    assert notifications("me", ["x" * 8_000]) == ["me:[]"]
+    assert notifications("me", {"x" * 8_000: True}) == ["me~:[]"]
 
 
 # Interrupted commits
@@ -291,7 +292,7 @@ async def test_d2_stopped_server_is_unavailable_and_no_event_is_lost_after_its_r
     woken: list[str | None] = []
     came = asyncio.Event()
 
-    def wake(session_id: str | None) -> None:
+    def wake(session_id: str | None, quiet: bool = False, /) -> None:
         woken.append(session_id)
         came.set()
 
@@ -325,7 +326,7 @@ async def test_d2_broken_idle_connections_are_replaced_without_an_error(postgres
     woken: list[str | None] = []
     came = asyncio.Event()
 
-    def wake(session_id: str | None) -> None:
+    def wake(session_id: str | None, quiet: bool = False, /) -> None:
         woken.append(session_id)
         came.set()
 

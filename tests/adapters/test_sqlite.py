@@ -25,7 +25,7 @@ from callboard.testing.store_rows import add, create, event, execution_row, owne
 pytestmark = pytest.mark.anyio
 
 
-def ignore(session_id: str | None) -> None:
+def ignore(session_id: str | None, quiet: bool = False, /) -> None:
     """Ignore a notification."""
 
 
@@ -52,10 +52,10 @@ def on_connection(store: SqlStore, statement: str) -> None:
     driver(connection).execute(statement)
 
 
-def idle_poller(store: SqlStore, instance: str | None, woken: Callable[[str | None], None]) -> DataVersionPoller:
+def idle_poller(store: SqlStore, instance: str | None, woken: Callable[[str | None], object]) -> DataVersionPoller:
     """Return a poller that polls only when a test calls it."""
     assert isinstance(store._database, SqliteDatabase)
-    poller = DataVersionPoller(store._database, instance or store._database.instance, woken)
+    poller = DataVersionPoller(store._database, instance or store._database.instance, lambda each, *_: woken(each))
     poller.close()
     poller._connection = PinnedConnection(store._database, writes=False)
     return poller

@@ -26,7 +26,7 @@ from callboard.testing.store_rows import create, post
 
 async def main(url, name):
     store = open_store(url)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     await store.commit([create(name)])
     print(await store.commit([post(1, session_id=name)]), flush=True)
     await store.close()
@@ -41,7 +41,7 @@ from callboard.testing.store_rows import create, post
 
 async def main(url):
     store = open_store(url)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     await store.commit([create()])
     for number in range(1, 1_000_000):
         (seq,) = await store.commit([post(number)])
@@ -68,7 +68,7 @@ async def test_d1_processes_that_start_at_once_create_one_file(path: Path) -> No
     assert outputs == ["[1]"] * 4
     assert [process.returncode for process in processes] == [0] * 4
     store = open_store(url)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     assert [row.id for row in await store.sessions()] == ["s0", "s1", "s2", "s3"]
     await store.close()
 
@@ -82,7 +82,7 @@ async def test_e5_every_acknowledged_event_survives_a_kill(path: Path) -> None:
     process.wait(90)
     process.stdout.close()
     store = open_store(f"sqlite:///{path}")
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     page = await store.events("s", 0, 10**6)
     assert acknowledged == list(range(1, len(acknowledged) + 1))
     assert len(acknowledged) <= page.last_seq <= len(acknowledged) + 1, "an unacknowledged event may be stored"

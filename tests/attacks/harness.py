@@ -139,7 +139,7 @@ class User:
 async def make_users(store: str, *names: str) -> list[User]:
     """Users with a key each. From the first one on, the servers of this store ask for keys."""
     opened = open_store(store)
-    await opened.open(lambda session_id: None)
+    await opened.open(lambda *_: None)
     try:
         users: list[User] = []
         for name in names:

@@ -33,7 +33,7 @@ def turn(number: int) -> list[Entry]:
 async def write_conversation(store: str, session_id: str, turns: int) -> None:
     """Write a conversation of so many turns to the store."""
     opened = open_store(store)
-    await opened.open(lambda woken: None)
+    await opened.open(lambda *_: None)
     try:
         for start in range(1, turns + 1, 500):
             some = [encode_entry(each) for n in range(start, min(start + 500, turns + 1)) for each in turn(n)]

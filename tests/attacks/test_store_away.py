@@ -82,7 +82,7 @@ async def check_unchanged(client: httpx2.AsyncClient, store: str) -> None:
     (running,) = (await client.get("/api/executions", params={"session_id": "s"})).json()["executions"]
     assert (running["tool"], running["status"]) == ("work", "executing")
     opened = open_store(store)
-    await opened.open(lambda session_id: None)
+    await opened.open(lambda *_: None)
     try:
         lines = (await opened.events("s", 0, 1000)).lines
     finally:
@@ -148,7 +148,7 @@ async def test_b6_server_with_a_full_disk_refuses_writes_for_good(tmp_path: Path
             filler.unlink()
             await readiness(client, 200)
             opened = open_store(url)
-            await opened.open(lambda session_id: None)
+            await opened.open(lambda *_: None)
             before = len((await opened.events("s", 0, 1000)).lines)
             filler = await asyncio.to_thread(fill, disk)
             answers = [await client.post("/api/system/event", json=large) for _ in range(2)]

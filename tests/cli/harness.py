@@ -204,7 +204,7 @@ def stored(url: str, work: Callable[[Store], Awaitable[T]]) -> T:
 
     async def run() -> T:
         store = open_store(url)
-        await store.open(lambda _: None)
+        await store.open(lambda *_: None)
         try:
             return await work(store)
         finally:

@@ -7,11 +7,11 @@ from functools import partial
 import pytest
 
 from callboard.adapters import stores
-from callboard.storage.store import Store
+from callboard.storage.store import Store, Woken
 
 
 @asynccontextmanager
-async def opened(url: str, woken: Callable[[str | None], None] = lambda session_id: None) -> AsyncGenerator[Store]:
+async def opened(url: str, woken: Woken = lambda *_: None) -> AsyncGenerator[Store]:
     store = stores.open_store(url)
     await store.open(woken)
     try:

@@ -21,11 +21,11 @@ async def test_store_is_opened_before_it_is_used_and_can_be_opened_again(store_u
             await store.session("s")
         with pytest.raises(StoreError, match="not open"):
             store.beat("p1")
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     assert await store.commit([create()]) == [0]
     await store.close()
     await store.close()
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     assert isinstance(await store.session("s"), SessionRow)
     assert await store.commit([post(1)]) == [1]
     await store.close()

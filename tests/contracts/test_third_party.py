@@ -29,7 +29,7 @@ class TestThirdPartyStore(StoreContract):
     @pytest.fixture
     async def store(self):
         store = ThirdPartyStore()
-        await store.open(lambda session_id: None)
+        await store.open(lambda *_: None)
         yield store
         await store.close()
 '''

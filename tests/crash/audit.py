@@ -426,7 +426,7 @@ def _disorder(row: ExecutionRow, kinds: list[str]) -> Iterator[str]:
 async def kept_in(store_url: str) -> dict[str, Kept]:
     """Return the contents of a store, by session."""
     store = open_store(store_url)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     try:
         kept: dict[str, Kept] = {}
         for row in await store.sessions(limit=10_000):

@@ -193,7 +193,7 @@ class TestAuditedStore(StoreContract):
     @pytest.fixture
     async def store(self, tmp_path):
         store = AuditedStore(f"sqlite:///{{tmp_path}}/audited.db", tmp_path / "audit.jsonl")
-        await store.open(lambda session_id: None)
+        await store.open(lambda *_: None)
         yield store
         await store.close()
 """

@@ -28,7 +28,7 @@ async def test_h6_address_of_the_store_is_not_disclosed(
     plain: Served, monkeypatch: pytest.MonkeyPatch, url: str, place: str
 ) -> None:
     with pytest.raises(StoreError, match=place) as caught:
-        await open_store(url).open(lambda _: None)
+        await open_store(url).open(lambda *_: None)
 
     async def fail(*args: Any, **options: Any) -> Any:
         raise caught.value

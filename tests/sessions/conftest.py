@@ -26,7 +26,7 @@ SOON = 90.0
 async def stored(url: str) -> AsyncGenerator[Store]:
     """Open the store itself, without a runtime."""
     store = open_store(url)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     try:
         yield store
     finally:

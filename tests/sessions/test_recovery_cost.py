@@ -99,7 +99,7 @@ def request(execution_id: str, session_id: str) -> RequestRow:
 async def left_behind(url: str, approvals: int) -> None:
     """Store open approvals of a dead process for one user, and an idempotent call for another."""
     store = open_store(url)
-    await store.open(lambda session_id: None)
+    await store.open(lambda *_: None)
     for session_id in ("s", "other"):
         row = SessionRow(
             id=session_id,

@@ -25,6 +25,12 @@ async def hold(name: Annotated[str, "Any"]) -> str:
     return name
 
 
+@tool(idempotent=True)
+async def echo(name: Annotated[str, "Any"]) -> str:
+    """Return the name."""
+    return name
+
+
 @tool(mode="human")
 async def pay(name: Annotated[str, "Any"]) -> str:
     """Ask a person."""
@@ -57,7 +63,8 @@ def counting(store: Store, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 @asynccontextmanager
 async def pair(url: str) -> AsyncGenerator[tuple[Runtime, Runtime]]:
     limits = Limits(total=5_000, per_session=5_000)
-    async with Runtime([hold, pay], store=url, limits=limits) as here, Runtime([hold, pay], store=url) as there:
+    tools = [hold, echo, pay]
+    async with Runtime(tools, store=url, limits=limits) as here, Runtime(tools, store=url) as there:
         yield here, there
 
 
@@ -113,6 +120,41 @@ async def test_d2_notifications_during_a_poll_are_handled_together(
         await until(lambda: _yes(not here.sessions._notifications._polling))
         assert counted["stopping"] <= 2
         assert counted["executions"] == 0
+
+
+async def test_d2_executions_of_another_process_cost_no_query_without_readers(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with pair(postgres_url) as (here, there):
+        session, other = await here.open("s", "ann"), await there.open("s", "ann")
+        held = await session.call("hold", {"name": "x"})
+        notified = asyncio.Event()
+        forward = here.sessions.notified
+
+        def note(session_id: str | None, quiet: bool = False, /) -> None:
+            forward(session_id, quiet)
+            if quiet:
+                notified.set()
+
+        monkeypatch.setattr(here.store._opened.notifier, "_woken", note)  # type: ignore[attr-defined]
+        monkeypatch.setattr(here.sessions._heartbeat, "_poll", _nothing)
+        await until(lambda: _yes(not here.sessions._notifications._polling))
+        counted = counting(here.store, monkeypatch)
+        async with asyncio.timeout(SOON):
+            for number in range(5):
+                await other.call("echo", {"name": str(number)})
+                await notified.wait()
+                notified.clear()
+        assert not here.sessions._notifications._polling
+        assert not counted, "nothing of it concerns this process"
+        events = session.events()
+        async with asyncio.timeout(SOON):
+            await other.call("echo", {"name": "last"})
+            async for event in events:  # a reader gets them
+                if event.kind == "tool_result" and event.data["value"] == "last":
+                    break
+        await other.cancel(held.execution_id)
+        assert (await session.result(held.execution_id, timeout=SOON)).status == "cancelled"
 
 
 async def test_d2_poll_is_repeated_after_a_store_error(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

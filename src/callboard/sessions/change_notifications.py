@@ -51,19 +51,28 @@ class ChangeNotifications:
         self._heartbeat = heartbeat
         """Polls for orphaned executions; None if this process recovers none."""
         self._ids: set[str] = set()
+        self._shown: set[str] = set()
+        """Sessions with readers to which only quiet changes were written."""
         self._all = False
         """Whether any session may have been written."""
         self._polling = False
         self._orphans_polled_at: float | None = None
 
-    def add(self, session_id: str | None) -> None:
-        """Note that another process wrote to a session; with None, to any of them."""
+    def add(self, session_id: str | None, quiet: bool = False) -> None:
+        """Note that another process wrote to a session; with None, to any of them.
+
+        Only readers are interested in quiet changes: processes that share sessions make many of them.
+        """
         self._poll_orphans()
         if session_id is None:
             self._all = bool(self._cache.known)
-        elif session_id in self._cache.known:
+        elif (session := self._cache.known.get(session_id)) is None:
+            return
+        elif not quiet:
             self._ids.add(session_id)
-        if (self._all or self._ids) and not self._polling:
+        elif session.board.has_readers:
+            self._shown.add(session_id)
+        if self._pending and not self._polling:
             self._polling = True
             self._background.run(self._run())
 
@@ -78,31 +87,36 @@ class ChangeNotifications:
     async def _run(self) -> None:
         try:
             loop = asyncio.get_running_loop()
-            while self._all or self._ids:
+            while self._pending:
                 began = loop.time()
                 everything, self._all = self._all, False
                 ids, self._ids = self._ids, set()
+                shown, self._shown = self._shown - ids, set()
                 try:
-                    await self._poll(None if everything else ids)
+                    await self._poll(None if everything else ids, shown)
                 except StoreError as error:
                     log.warning("the store was not reached: %s", error)
-                    self._all, self._ids = self._all or everything, self._ids | ids
+                    self._all, self._ids, self._shown = self._all or everything, self._ids | ids, self._shown | shown
                     await asyncio.sleep(RETRY_DELAY)
-                if self._all or self._ids:
+                if self._pending:
                     await asyncio.sleep(max(0.0, began + PAUSE - loop.time()))
         finally:
             self._polling = False
 
-    async def _poll(self, ids: set[str] | None) -> None:
+    @property
+    def _pending(self) -> bool:
+        return self._all or bool(self._ids) or bool(self._shown)
+
+    async def _poll(self, ids: set[str] | None, shown: set[str]) -> None:
         sessions = [*self._cache.known.values()] if ids is None else self._cache.select(ids)
         for session in sessions:
             if session.current_conversation is not None and session.is_processing:
                 session.current_conversation.poll_inputs()
-        watched = [session for session in sessions if session.board.has_readers]
+        read = sessions if ids is None else [*sessions, *self._cache.select(shown)]
+        watched = [session for session in read if session.board.has_readers]
         await asyncio.gather(
             *([self._refresh(watched)] if watched else []),  # first, since people wait for it
-            self._recovery.stop_cancelled(),
-            self._requests.poll(ids),
+            *([self._recovery.stop_cancelled(), self._requests.poll(ids)] if sessions else []),
         )
 
     async def _refresh(self, sessions: Sequence[LiveSession]) -> None:

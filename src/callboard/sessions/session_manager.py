@@ -332,10 +332,10 @@ class SessionManager:
 
     # Other processes
 
-    def notified(self, session_id: str | None) -> None:
-        """Handle the store's notification that another process wrote to a session; with None, to any of them."""
+    def notified(self, session_id: str | None, quiet: bool = False, /) -> None:
+        """Handle a notification of the store: see `Woken`."""
         self._cache.mark_stale(session_id)
-        self._notifications.add(session_id)
+        self._notifications.add(session_id, quiet)
 
     # Workers
 

@@ -95,3 +95,9 @@ class Change:
     the same fingerprint, `IdempotencyConflict` for another. See `MAX_IDEMPOTENCY_KEYS`."""
     events: Sequence[bytes] = field(default=())
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it only says how executions go: other processes may show it, and none has to act."""
+        acted_on = self.session, self.title, self.requests, self.turns, self.inputs, self.deliveries
+        return not (any(acted_on) or self.cancel or self.stop_turns or self.transcript or self.idempotency)

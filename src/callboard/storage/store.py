@@ -3,7 +3,6 @@
 `callboard.testing.store_contract` has the test suite that every store must pass.
 """
 
-from collections.abc import Callable
 from typing import Protocol
 
 from .committer import Committer
@@ -23,6 +22,14 @@ from .records import (
 
 NO_LIMIT = 1 << 60
 """A limit that no number of rows reaches."""
+
+
+class Woken(Protocol):
+    """Learns that another process wrote to a session."""
+
+    def __call__(self, session_id: str | None, quiet: bool = False, /) -> object:
+        """Note it. None stands for any session. A store may say that all changes were quiet: see `Change`."""
+        ...
 
 
 class Store(
@@ -50,11 +57,8 @@ class Store(
         """Whether the contents survive the process. Sessions of a store that is not durable live in memory only."""
         ...
 
-    async def open(self, woken: Callable[[str | None], None]) -> None:
-        """Open the store. It calls `woken` on this event loop after another process wrote, with the session or None.
-
-        None stands for any session.
-        """
+    async def open(self, woken: Woken) -> None:
+        """Open the store. It calls `woken` on this event loop after another process wrote."""
         ...
 
     async def close(self) -> None:

@@ -35,7 +35,7 @@ async def _write(folder: Path, session_id: str, events: list[BoardEvent]) -> Non
     url = f"sqlite:///{folder / 'callboard.db'}"
     migrate_store(url)
     store = open_store(url)
-    await store.open(lambda _: None)
+    await store.open(lambda *_: None)
     try:
         await store.commit([Change(session_id, session=session_row(session_id, user_id="local"))])
         start = time.time() - events[-1][0]

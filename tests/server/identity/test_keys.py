@@ -80,7 +80,7 @@ def test_h5_secret_is_not_in_the_database(tmp_path: Path) -> None:
 
     async def write() -> None:
         store = open_store(f"sqlite:///{tmp_path / 'callboard.db'}")
-        await store.open(lambda _: None)
+        await store.open(lambda *_: None)
         await store.add_key(row)
         await store.close()
 

@@ -1,12 +1,13 @@
 """The port between `SqlStore` and the two databases."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Connection, Select
 
 from ...storage.errors import Conflict
 from ...storage.migration import Migrated, StoreStatus
+from ...storage.store import Woken
 from .connections import Database, PinnedConnection
 from .memory_search import FindEntries
 from .statements import Batch, Statements
@@ -100,7 +101,7 @@ class Backend(Database, Protocol):
         """Return the locks of processes in this database."""
         ...
 
-    def watch(self, woken: Callable[[str | None], None]) -> Watch:
+    def watch(self, woken: Woken) -> Watch:
         """Begin to report writes of other processes, from any thread."""
         ...
 
@@ -121,10 +122,13 @@ class Backend(Database, Protocol):
         connection: Connection,
         number: int,
         results: Sequence[int | Conflict],
-        session_ids: Sequence[str],
+        sessions: Mapping[str, bool],
         batch: Batch,
     ) -> None:
-        """Send the batch, record the group for `written_results`, and notify other processes of its sessions."""
+        """Send the batch, record the group for `written_results`, and notify other processes of its sessions.
+
+        `sessions` says of each whether its changes are quiet.
+        """
         ...
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:

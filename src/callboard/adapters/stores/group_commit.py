@@ -3,7 +3,6 @@
 import operator
 from collections.abc import Sequence
 from functools import partial
-from itertools import compress
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -51,9 +50,7 @@ class GroupCommit:
                     results = self._write_halves(c, changes)
                 else:
                     results = self._writer.write(c, changes, batch=batch)
-                fits = [not isinstance(result, Conflict) for result in results]
-                written = {change.session_id for change in compress(changes, fits)}
-                self._database.finish_group(c, self._number, results, sorted(written), batch)
+                self._database.finish_group(c, self._number, results, _written_sessions(changes, results), batch)
                 group.seal()
             return results
 
@@ -105,6 +102,15 @@ class GroupCommit:
             savepoint.rollback()
             return error
         return results
+
+
+def _written_sessions(changes: Sequence[Change], results: Sequence[int | Conflict]) -> dict[str, bool]:
+    """Return the sessions that a group writes to, in order, and whether all its changes of a session are quiet."""
+    written: dict[str, bool] = {}
+    for change, result in zip(changes, results, strict=True):
+        if not isinstance(result, Conflict):
+            written[change.session_id] = written.get(change.session_id, True) and change.is_quiet
+    return dict(sorted(written.items()))
 
 
 def _same(changes: Sequence[Change], others: Sequence[Change]) -> bool:

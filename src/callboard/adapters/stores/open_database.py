@@ -1,9 +1,9 @@
 """The threads and connections of an open store."""
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from ...storage.errors import StoreError
+from ...storage.store import Woken
 from .backend import Backend, Watch
 from .connections import ConnectionThreads, PinnedConnection
 from .loop_notifier import LoopNotifier
@@ -18,7 +18,7 @@ class OpenDatabase:
     Its methods block. A thread begins with its first job.
     """
 
-    def __init__(self, database: Backend, woken: Callable[[str | None], None]) -> None:
+    def __init__(self, database: Backend, woken: Woken) -> None:
         self._database = database
         self._writer = PinnedConnection(database, writes=True)
         self._watch: Watch | None = None

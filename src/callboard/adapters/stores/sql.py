@@ -19,6 +19,7 @@ from ...storage.errors import Conflict, StoreError
 from ...storage.owners import Recovered
 from ...storage.queues import Claimed
 from ...storage.rows import KeyRow, OwnerRow
+from ...storage.store import Woken
 from ...user_memory import Note
 from . import document_queries, key_queries, note_queries, pruning, revisions
 from .backend import Backend
@@ -41,7 +42,7 @@ class SqlStore(SqlReads):
         self._groups = GroupCommit(database)
         self._work = OwnerQueries(database)
 
-    async def open(self, woken: Callable[[str | None], None]) -> None:
+    async def open(self, woken: Woken) -> None:
         if self._opened is not None:
             raise StoreError("The store is open already.")
         opened = OpenDatabase(self._database, woken)

@@ -66,7 +66,7 @@ def show_events(
         except asyncio.CancelledError:  # Ctrl-C
             return Exit.INTERRUPTED
 
-    def on_write(session: str | None) -> None:
+    def on_write(session: str | None, quiet: bool = False, /) -> None:
         if session in (None, followed):
             written.set()
 

@@ -20,7 +20,7 @@ from ...sessions.liveness import is_dead
 from ...storage.api_keys import key_state
 from ...storage.errors import StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
-from ...storage.store import Store
+from ...storage.store import Store, Woken
 from ..interrupts import Interrupts
 from ..process import CommandError, Exit
 from ..terminal.console import AsJson, note, out, print_json, print_logs
@@ -46,11 +46,13 @@ Address = Annotated[
 SessionId = Annotated[
     str, typer.Argument(metavar="SESSION", help="The id of the session, or its beginning.", show_default=False)
 ]
-OnWrite = Callable[[str | None], Any]
-"""Called with a session id, or None for any session, when another process has written to the store."""
 
 
-def use_store(url: str, work: Callable[[Store], Awaitable[T]], on_write: OnWrite | None = None) -> T:
+def ignore_write(session_id: str | None, quiet: bool = False, /) -> None:
+    """Do nothing after another process has written."""
+
+
+def use_store(url: str, work: Callable[[Store], Awaitable[T]], on_write: Woken | None = None) -> T:
     """Open the store at an address, do some work with it, and close it. See `use_opened`.
 
     Raises `StoreError`, also for a SQLite file that does not exist: no file is created.
@@ -59,14 +61,14 @@ def use_store(url: str, work: Callable[[Store], Awaitable[T]], on_write: OnWrite
     return use_opened(open_store(url), work, on_write)
 
 
-def use_opened(store: Store, work: Callable[[Store], Awaitable[T]], on_write: OnWrite | None = None) -> T:
+def use_opened(store: Store, work: Callable[[Store], Awaitable[T]], on_write: Woken | None = None) -> T:
     """Open a store, do some work with it, and close it. Ctrl-C cancels the work; a second one exits at once."""
 
     async def run() -> T:
         task = asyncio.current_task()
         assert task is not None
         with Interrupts(task.cancel), print_logs(note):
-            await store.open(on_write or (lambda _: None))
+            await store.open(on_write or ignore_write)
             try:
                 return await work(store)
             finally:

@@ -14,7 +14,7 @@ from ..options import EngineAddress
 from ..process import CommandError, Exit
 from ..terminal.console import AsJson, Column, out, print_json, show_table
 from ..terminal.text import span
-from .store import DEFAULT, Address
+from .store import DEFAULT, Address, ignore_write
 
 workers = typer.Typer(help="List workers, what they run, and what waits for them.", no_args_is_help=True)
 
@@ -60,7 +60,7 @@ def list_workers(
 async def _look(store: str, engine: str, wait: float) -> tuple[list[WorkerStatus], list[QueueDepth]]:
     opened, connected = open_engine(engine), asyncio.Event()
     records = open_store(store)
-    await records.open(lambda session_id: None)
+    await records.open(ignore_write)
     try:
         depths = await records.queue_depths()
         await opened.open(connected.set)

@@ -10,7 +10,7 @@ class TestMyStore(StoreContract):
     @pytest.fixture
     async def store(self):
         store = MyStore()
-        await store.open(lambda session_id: None)
+        await store.open(lambda *_: None)
         yield store
         await store.close()
 ```

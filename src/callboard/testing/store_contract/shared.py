@@ -43,10 +43,14 @@ class Notifications:
 
     def __init__(self) -> None:
         self.calls: list[str | None] = []
+        self.loud: list[str | None] = []
+        """Those of changes that are not quiet."""
         self._came = asyncio.Event()
 
-    def __call__(self, session_id: str | None) -> None:
+    def __call__(self, session_id: str | None, quiet: bool = False, /) -> None:
         self.calls.append(session_id)
+        if not quiet:
+            self.loud.append(session_id)
         self._came.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -146,6 +150,20 @@ class SharedStoreContract(Contract):
             assert await first.delete("b") is True
             await theirs.until(lambda: bool(theirs.calls))
             assert await second.session("b") is None
+
+    async def test_d2_changes_that_another_process_acts_on_are_not_notified_as_quiet(
+        self, open_store: OpenStore
+    ) -> None:
+        theirs = Notifications()
+        async with open_store() as first, open_store(theirs):
+            await first.commit([create("a"), create("b"), add(execution_row("x", "a"))])
+            await theirs.until(lambda: None in theirs.loud or {"a", "b"} <= set(theirs.loud))
+            theirs.loud.clear()
+            quiet, cancelling = post(1, session_id="a"), Change("a", cancel=["x"])
+            assert (quiet.is_quiet, cancelling.is_quiet) == (True, False)
+            await first.commit([post(1, session_id="b")])
+            await first.commit([quiet, cancelling])
+            await theirs.until(lambda: bool({"a", None} & set(theirs.loud)))
 
     async def test_d2_closed_store_gets_no_notifications(self, open_store: OpenStore) -> None:
         mine, other = Notifications(), Notifications()

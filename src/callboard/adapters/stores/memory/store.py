@@ -3,7 +3,7 @@
 No method waits, so that each is carried out in one step of the event loop, and its effect is seen whole.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -13,6 +13,7 @@ from ....storage.errors import Conflict
 from ....storage.event_log import PAGE_BYTES, Head, Page
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, RequestRow, SessionRow, TurnRow
 from ....storage.session_list import ListPosition, SessionSummary
+from ....storage.store import Woken
 from ....storage.titles import fold_title
 from ..event_header import event_header, input_id
 from .notes import MemoryNotes
@@ -26,7 +27,7 @@ class MemoryStore(MemoryOwners, MemoryNotes, MemoryDocuments):
 
     durable = False
 
-    async def open(self, woken: Callable[[str | None], None]) -> None:
+    async def open(self, woken: Woken) -> None:
         """Do nothing: no other process can write here, so `woken` is never called."""
 
     async def close(self) -> None:

@@ -5,7 +5,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from ....storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
 from ....storage.migration import Migrated, StoreStatus
 from ....storage.rows import IdempotencyRow
+from ....storage.store import Woken
 from ..connections import PinnedConnection
 from ..revisions import is_empty, require_known, stored_revision, upgrade
 from ..statements import Batch, driver
@@ -205,7 +206,7 @@ class PostgresDatabase:
     def locks(self) -> AdvisoryLocks:
         return AdvisoryLocks()
 
-    def watch(self, woken: Callable[[str | None], None]) -> Listener:
+    def watch(self, woken: Woken) -> Listener:
         return Listener(self, self.instance, woken, self._hold)
 
     def _hold(self, connection: Connection) -> None:
@@ -237,7 +238,7 @@ class PostgresDatabase:
         connection: Connection,
         number: int,
         results: Sequence[int | Conflict],
-        session_ids: Sequence[str],
+        sessions: Mapping[str, bool],
         batch: Batch,
     ) -> None:
         """Send the batch, record the group with its results, and notify other processes when it is committed.
@@ -249,7 +250,7 @@ class PostgresDatabase:
             "number": number,
             "results": json.dumps([_note(result) for result in results]),
             "at": time.time(),
-            "messages": json.dumps(notifications(self.instance, session_ids)),
+            "messages": json.dumps(notifications(self.instance, sessions)),
         }
         common = ", ".join(f"{name} AS ({TEXTS[name]})" for name in (*batch, "note_group"))
         statement = f"WITH {common} {TEXTS['notify_group']}"
@@ -258,7 +259,7 @@ class PostgresDatabase:
             raise _WrittenBefore(f"{self.name} has this group already.")
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
-        messages = json.dumps(notifications(self.instance, session_ids))
+        messages = json.dumps(notifications(self.instance, dict.fromkeys(session_ids, False)))
         driver(connection).execute(TEXTS["notify"], {"messages": messages})
 
 

@@ -5,18 +5,24 @@ import logging
 import selectors
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from sqlalchemy import Connection
 
+from ....storage.store import Woken
 from ..connections import Database
 from ..statements import driver
 
 log = logging.getLogger("callboard.stores")
 
 CHANNEL = "callboard"
-"""The channel of notifications `<instance>:<session ids>`. The ids are a JSON list; an empty list stands for all."""
+"""The channel of notifications `<instance>:<session ids>`. The ids are a JSON list; an empty list stands for all.
+
+A notification of quiet changes has `~` behind the instance.
+"""
+
+QUIET = "~"
 
 LONGEST = 7_900
 """The longest notification, in bytes. PostgreSQL accepts 7,999."""
@@ -25,17 +31,23 @@ DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds before each attempt to reconnect. The last value is for all further attempts."""
 
 
-def notifications(instance: str, session_ids: Sequence[str]) -> list[str]:
-    """Return notifications of sessions that were written, as few as possible."""
+def notifications(instance: str, sessions: Mapping[str, bool]) -> list[str]:
+    """Return notifications of sessions that were written, as few as possible, given which of them were so quietly."""
+    quiet = [session_id for session_id, is_quiet in sessions.items() if is_quiet]
+    others = [session_id for session_id, is_quiet in sessions.items() if not is_quiet]
+    return [*_messages(f"{instance}{QUIET}", quiet), *_messages(instance, others)]
+
+
+def _messages(sender: str, session_ids: Sequence[str]) -> list[str]:
     if not session_ids:
         return []
-    message = f"{instance}:{json.dumps(session_ids)}"
+    message = f"{sender}:{json.dumps(session_ids)}"
     if len(message) <= LONGEST:
         return [message]
     if len(session_ids) == 1:
-        return [f"{instance}:[]"]
+        return [f"{sender}:[]"]
     middle = len(session_ids) // 2
-    return [*notifications(instance, session_ids[:middle]), *notifications(instance, session_ids[middle:])]
+    return [*_messages(sender, session_ids[:middle]), *_messages(sender, session_ids[middle:])]
 
 
 class Listener:
@@ -45,13 +57,13 @@ class Listener:
         self,
         database: Database,
         instance: str,
-        woken: Callable[[str | None], None],
+        woken: Woken,
         prepare: Callable[[Connection], None] = lambda connection: None,
     ) -> None:
         self._database = database
         self._prepare = prepare
         """Called with each new connection."""
-        self._prefix = f"{instance}:"
+        self._own = instance, f"{instance}{QUIET}"
         self._woken = woken
         self._ended = threading.Event()
         self._interrupt, self._interrupted = socket.socketpair()
@@ -99,9 +111,10 @@ class Listener:
             selector.register(self._interrupted, selectors.EVENT_READ)
             while not self._ended.is_set():
                 for received in connection.notifies(timeout=0):
-                    if not received.payload.startswith(self._prefix):
-                        for session_id in json.loads(received.payload.partition(":")[2]) or [None]:
-                            self._woken(session_id)
+                    sender, _, session_ids = received.payload.partition(":")
+                    if sender not in self._own:
+                        for session_id in json.loads(session_ids) or [None]:
+                            self._woken(session_id, sender.endswith(QUIET) and session_id is not None)
                 selector.select()
 
     def _reconnect(self) -> bool:

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ....storage.errors import Conflict, StoreError, StoreUnavailable
 from ....storage.migration import Migrated, StoreStatus
+from ....storage.store import Woken
 from ..connections import PinnedConnection
 from ..revisions import is_empty, require_known, stored_revision, upgrade
 from ..statements import Batch, driver
@@ -181,7 +182,7 @@ class SqliteDatabase:
     def locks(self) -> FileLocks:
         return FileLocks(self._path)
 
-    def watch(self, woken: Callable[[str | None], None]) -> DataVersionPoller:
+    def watch(self, woken: Woken) -> DataVersionPoller:
         return DataVersionPoller(self, self.instance, woken)
 
     def register(self, connection: Connection) -> None:
@@ -198,11 +199,11 @@ class SqliteDatabase:
         connection: Connection,
         number: int,
         results: Sequence[int | Conflict],
-        session_ids: Sequence[str],
+        sessions: Mapping[str, bool],
         batch: Batch,
     ) -> None:
-        if session_ids:
-            self.notify(connection, session_ids)
+        if sessions:
+            self.notify(connection, [*sessions])
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         """Record sessions for the other processes that use the file, and delete old records."""

@@ -3,11 +3,11 @@
 import json
 import logging
 import threading
-from collections.abc import Callable
 
 from sqlalchemy import Connection
 
 from ....storage.errors import StoreError
+from ....storage.store import Woken
 from ..connections import Database, PinnedConnection
 from ..statements import driver
 from .statements import TEXTS
@@ -25,7 +25,7 @@ class DataVersionPoller:
     committed; if so, one query returns the new notifications. Heartbeats are not notified.
     """
 
-    def __init__(self, database: Database, instance: str, woken: Callable[[str | None], None]) -> None:
+    def __init__(self, database: Database, instance: str, woken: Woken) -> None:
         self._connection = PinnedConnection(database, writes=False)
         self._instance = instance
         self._woken = woken
