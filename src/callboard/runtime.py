@@ -177,9 +177,12 @@ class Runtime:
         `wake` limits the effect of late results on the idle session (`wake`, `wait`, `ui_only`). Raises
         `SessionNotFound` for another user's session, `SessionIdInvalid`, and `RuntimeNotOpen` outside `async with`.
         """
-        live = await self.sessions.open(
-            session_id, user_id, namespaces=namespaces, channel=channel, allow=allow, wake=wake
-        )
+        is_unchanged = namespaces is channel is allow is None
+        live = self.sessions.logged_in(session_id, user_id, wake) if is_unchanged else None
+        if live is None:
+            live = await self.sessions.open(
+                session_id, user_id, namespaces=namespaces, channel=channel, allow=allow, wake=wake
+            )
         if (session := self._sessions.get(live)) is None:
             session = self._sessions[live] = Session(live)
         return session

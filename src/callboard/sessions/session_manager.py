@@ -173,7 +173,7 @@ class SessionManager:
         if self._durable:
             await self._heartbeat.join()
         changes_nothing = namespaces is channel is allow is idempotency is None
-        if changes_nothing and (known := self._logged_in(session_id, user_id, wake)) is not None:
+        if changes_nothing and (known := self.logged_in(session_id, user_id, wake)) is not None:
             return known
         check_id("session_id", session_id)
         check_id("user_id", user_id)
@@ -206,9 +206,9 @@ class SessionManager:
                 self._recovery.wake(session)
             return session
 
-    def _logged_in(self, session_id: str, user_id: str, wake: Wake | str | None) -> LiveSession | None:
+    def logged_in(self, session_id: str, user_id: str, wake: Wake | str | None) -> LiveSession | None:
         """Return a session that needs no change to be opened: in memory and current, and its user is logged in."""
-        session = self._cache.get(session_id)
+        session = self._cache.get(session_id) if self._services.running else None
         if session is None or session.user_id != user_id or not session.open or session.results:
             return None
         if session_id in self._opening or self._cache.is_stale(session_id):

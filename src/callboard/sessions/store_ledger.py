@@ -120,10 +120,7 @@ class StoreLedger:
             self._writer.add(self)
         (self._queue or self._in_flight)[-1].waiters.append(future)
         caller = patience.writer()
-        if caller is not None and not await patience.within(caller, future):
-            future.cancel()
-            raise StoreUnavailable("The store did not answer in time.")
-        await future
+        await (future if caller is None else patience.limited(caller, future))
 
     # Callers whose patience has ended
 

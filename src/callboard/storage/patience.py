@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from .errors import StoreUnconfirmed
+from .errors import StoreUnavailable, StoreUnconfirmed
 
 T = TypeVar("T")
 
@@ -78,6 +78,23 @@ async def within(scope: Patience, waiting: "asyncio.Future[Any]") -> bool:
     done, _ = await asyncio.wait([waiting], timeout=scope.left)
     scope.left = max(0.0, scope.left - (loop.time() - began))
     return bool(done)
+
+
+async def limited(scope: Patience, waiting: "asyncio.Future[T]") -> T:
+    """Wait for a future that is only this caller's. Raises `StoreUnavailable` when the caller's patience ends."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    timer = loop.call_later(scope.left, _end_wait, waiting)
+    try:
+        return await waiting
+    finally:
+        timer.cancel()
+        scope.left = max(0.0, scope.left - (loop.time() - began))
+
+
+def _end_wait(waiting: "asyncio.Future[Any]") -> None:
+    if not waiting.done():
+        waiting.set_exception(StoreUnavailable("The store did not answer in time."))
 
 
 async def confirmed(writing: "asyncio.Future[T]") -> T:

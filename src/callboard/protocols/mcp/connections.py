@@ -6,7 +6,7 @@ that name the same client share one session of their user.
 
 import hashlib
 import secrets
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
@@ -79,40 +79,42 @@ class Connections:
 
     async def session(self, ctx: Context) -> Session:
         """Open the session of a request. Raises `MCPError` if it cannot be opened."""
-        return await self._prepare(self._open(ctx))
+        session_id = self._session_id or self._name(ctx)
+        try:
+            try:
+                session = await self._source.open(ctx.request, session_id)
+            except SessionNotFound:
+                if self._session_id is not None or not is_modern(ctx):
+                    raise
+                # Another user has taken the id, which can be computed. The one with a secret cannot.
+                session = await self._source.open(ctx.request, f"{session_id}-{self._secret}")
+        except (SessionNotFound, SessionIdInvalid, Problem) as error:
+            raise _refused(error) from None
+        live = live_session(session)
+        if live not in self._prepared or live.results:
+            await self._prepare(session)
+        return session
 
     async def find(self, ctx: Context, session_id: str) -> Session:
         """Open an existing session of the user of a request. Raises `MCPError` if there is none."""
-        return await self._prepare(self._source.find(ctx.request, session_id))
+        try:
+            session = await self._source.find(ctx.request, session_id)
+        except (SessionNotFound, SessionIdInvalid, Problem) as error:
+            raise _refused(error) from None
+        await self._prepare(session)
+        return session
 
     def how_to_answer(self, requests: Sequence[OpenRequest]) -> str:
         """Return where a person can answer requests; an empty text without requests."""
         return " ".join(self._source.how_to_answer.format(request=each.id) for each in requests)
 
-    async def _open(self, ctx: Context) -> Session:
-        session_id = self._session_id or self._name(ctx)
-        try:
-            return await self._source.open(ctx.request, session_id)
-        except SessionNotFound:
-            if self._session_id is not None or not is_modern(ctx):
-                raise
-            # Another user has taken the id, which can be computed. The one with a secret cannot.
-            return await self._source.open(ctx.request, f"{session_id}-{self._secret}")
-
-    async def _prepare(self, opened: Awaitable[Session]) -> Session:
-        try:
-            session = await opened
-        except (SessionNotFound, SessionIdInvalid):
-            raise MCPError(types.INVALID_PARAMS, "There is no such session.") from None
-        except Problem as problem:
-            raise MCPError(types.INTERNAL_ERROR, problem.detail or problem.title) from None
+    async def _prepare(self, session: Session) -> None:
         live = live_session(session)
         if live not in self._prepared:
             live.add_tools_for_sessions(task_tools)
             self._prepared.add(live)
         if len(live.results) >= MAX_LATE_RESULTS:
             await session.take_results()  # clients read results by their ids, and never take them
-        return session
 
     def _name(self, ctx: Context) -> str:
         request: Request | None = ctx.request
@@ -124,6 +126,13 @@ class Connections:
             return f"mcp-{connection}"
         client = ctx.session.client_params
         return _client_session(self._source.user_id(request), "" if client is None else client.client_info.name)
+
+
+def _refused(error: Exception) -> MCPError:
+    """Return the error for a client whose session cannot be opened."""
+    if isinstance(error, Problem):
+        return MCPError(types.INTERNAL_ERROR, error.detail or error.title)
+    return MCPError(types.INVALID_PARAMS, "There is no such session.")
 
 
 @lru_cache(4_096)

@@ -7,6 +7,7 @@ from 2026-07-28 on between two requests, the second of which has the answers.
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
 from typing import Any, TypeVar, cast
 
 from anyio import CancelScope
@@ -47,6 +48,9 @@ POLLED = "mcp-polled"
 """The tag of a tool whose clients of the handshake era are disconnected after its budget, and resume the response."""
 
 _ASKED = (EventKind.HUMAN_REQUEST, EventKind.WALLET_TX_REQUEST)
+
+_PROCESS, _CALLS = secrets.token_hex(10), count(1)
+"""What the ids of this process's calls are made of."""
 
 _T = TypeVar("_T")
 
@@ -393,4 +397,4 @@ def _is_quiet(tool: Tool) -> bool:
 
 
 def _new_call_id() -> str:
-    return f"mcp-{secrets.token_hex(12)}"
+    return f"mcp-{_PROCESS}-{next(_CALLS)}"
