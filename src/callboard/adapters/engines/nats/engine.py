@@ -27,6 +27,7 @@ from pydantic_core import from_json, to_json
 from ....execution.engine import Deliver, EngineError, WorkerStatus
 from ....storage.owners import QueuedCall
 from .address import NatsAddress
+from .answered import answered
 from .pull import TRACE, Message, Pull, Receive, queued_call
 from .stream import differences, outdated_limits, stream_configs
 
@@ -136,15 +137,15 @@ class NatsEngine:
         found: list[str] = []
         for wanted in self._streams:
             try:
-                info = await js.stream_info(wanted.name)
+                info = await answered(js.stream_info(wanted.name))
             except NotFoundError:
                 if make:
-                    await js.add_stream(wanted)
+                    await answered(js.add_stream(wanted))
                 continue
             wrong = differences(info.config, wanted)
             found += [f"the stream {wanted.name} cannot be used: {each}" for each in wrong]
             if make and not wrong and (outdated := outdated_limits(info.config, wanted)):
-                await js.update_stream(info.config.evolve(**outdated))
+                await answered(js.update_stream(info.config.evolve(**outdated)))
         return found
 
     async def _disconnected(self) -> None:
@@ -246,7 +247,7 @@ class NatsEngine:
     async def waiting(self, queue: str) -> int:
         subject = self._queue_subject + queue
         try:
-            info = await self._client.jetstream().stream_info(self.name, subjects_filter=subject)
+            info = await answered(self._client.jetstream().stream_info(self.name, subjects_filter=subject))
         except NotFoundError:
             await self._make_streams()
             return 0

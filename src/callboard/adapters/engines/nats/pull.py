@@ -13,6 +13,7 @@ from nats.js.api import AckPolicy, ConsumerConfig
 from pydantic_core import from_json, to_json
 
 from ....storage.owners import QueuedCall
+from .answered import answered
 
 log = logging.getLogger("callboard.engine")
 
@@ -66,17 +67,15 @@ class Pull:
         receive: Receive,
     ) -> None:
         """Make the consumer, then request and receive until the server refuses or the connection is lost."""
-        await client.jetstream().add_consumer(
-            self._stream,
-            ConsumerConfig(
-                durable_name=self._consumer,
-                filter_subject=self._subject,
-                ack_policy=AckPolicy.EXPLICIT,
-                ack_wait=ACK_WAIT,
-                max_ack_pending=MAX_IN_FLIGHT,
-                max_waiting=4_096,
-            ),
+        config = ConsumerConfig(
+            durable_name=self._consumer,
+            filter_subject=self._subject,
+            ack_policy=AckPolicy.EXPLICIT,
+            ack_wait=ACK_WAIT,
+            max_ack_pending=MAX_IN_FLIGHT,
+            max_waiting=4_096,
         )
+        await answered(client.jetstream().add_consumer(self._stream, config))
         if self._subscription is None:
             self._inbox = client.new_inbox()
             self._subscription = await client.subscribe(self._inbox, cb=self._arrived.put)
