@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard.adapters.engines.nats.answered import answered
+from callboard.adapters.engines.nats.client_requests import answered
 from callboard.adapters.engines.nats.pull import Pull
 
 pytestmark = pytest.mark.anyio

@@ -136,7 +136,8 @@ async def test_d2_executions_of_another_process_cost_no_query_without_readers(
             if quiet:
                 notified.set()
 
-        monkeypatch.setattr(here.store._opened.notifier, "_woken", note)  # type: ignore[attr-defined]
+        store: Any = here.store
+        monkeypatch.setattr(store._opened.notifier, "_woken", note)
         monkeypatch.setattr(here.sessions._heartbeat, "_poll", _nothing)
         await until(lambda: _yes(not here.sessions._notifications._polling))
         counted = counting(here.store, monkeypatch)

@@ -27,7 +27,7 @@ from pydantic_core import from_json, to_json
 from ....execution.engine import Deliver, EngineError, WorkerStatus
 from ....storage.owners import QueuedCall
 from .address import NatsAddress
-from .answered import answered
+from .client_requests import answered
 from .pull import TRACE, Message, Pull, Receive, queued_call
 from .stream import differences, outdated_limits, stream_configs
 

@@ -13,7 +13,7 @@ from nats.js.api import AckPolicy, ConsumerConfig
 from pydantic_core import from_json, to_json
 
 from ....storage.owners import QueuedCall
-from .answered import answered
+from .client_requests import answered
 
 log = logging.getLogger("callboard.engine")
 
