@@ -14,8 +14,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from ..protocols.problem import MEDIA_TYPE
 from .body_limits import WHOLE
+from .connection_transport import ConnectionTransport
 from .event_stream import ABORT
-from .lingering import Linger, LingeringConnections, LingeringTransport
+from .lingering import Linger, LingeringConnections
 
 log = logging.getLogger("callboard.server")
 
@@ -53,6 +54,7 @@ class Connection(HttpToolsProtocol):
     """Whether the connection may stay open after the newest request, if its body is received completely."""
     _linger: Linger | None = None
     _socket: asyncio.Transport
+    _responses: ConnectionTransport
     _timer: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
     _unsent = 0
@@ -70,8 +72,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._socket = cast("asyncio.Transport", transport)
-        wrapped = LingeringTransport(self._socket, self._close, self._is_closing)
-        super().connection_made(cast("asyncio.Transport", wrapped))
+        self._responses = ConnectionTransport(self._socket, self.loop, self._close, self._is_closing)
+        super().connection_made(cast("asyncio.Transport", self._responses))
         self._start_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -85,7 +87,7 @@ class Connection(HttpToolsProtocol):
 
     def _forget_references(self) -> None:
         """Break the reference cycles of an ended connection: they would stay until a full collection of garbage."""
-        cast("LingeringTransport", self.transport).forget_connection()
+        self._responses.forget_connection()
         self._answering = self.cycle = cast("Any", None)
 
     def data_received(self, data: bytes) -> None:
@@ -155,6 +157,7 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
 
     def on_response_complete(self) -> None:
+        self._responses.flush()  # the head of a response without a body
         if self.transport.get_write_buffer_size():
             self._watch()
         self._answering = self.pipeline[-1][0] if self.pipeline else None
@@ -188,6 +191,7 @@ class Connection(HttpToolsProtocol):
 
     def _close(self) -> None:
         """Close the socket, after lingering if the last response preceded the end of its request's body."""
+        self._responses.flush()
         answered = self._current
         if answered is not None and answered.response_complete and answered.more_body and not self._is_closing():
             self._start_lingering()
@@ -201,11 +205,16 @@ class Connection(HttpToolsProtocol):
         """Send nothing more, and discard received bytes until the client closes the connection."""
         self._refused = True
         self._cancel_timeout()
+        self._responses.flush()
         if self._socket.is_closing():
             return
         self._disconnect(self._current)
-        if self._socket.can_write_eof():
-            self._socket.write_eof()
+        try:
+            if self._socket.can_write_eof():
+                self._socket.write_eof()
+        except OSError:  # the client has reset the connection
+            self._socket.abort()
+            return
         self.flow.resume_reading()
         self._linger = Linger(self._owner(), self._time_out, self._lingering, self.loop)
 

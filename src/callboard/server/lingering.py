@@ -99,22 +99,3 @@ class Linger:
             self._timer.cancel()
             self._timer = None
             self._connections.remove(self)
-
-
-class LingeringTransport:
-    """A transport that leaves `close` to its connection, and everything else to the socket's transport."""
-
-    def __init__(self, transport: asyncio.Transport, close: Callable[[], None], closing: Callable[[], bool]) -> None:
-        self.write = transport.write
-        self.get_write_buffer_size = transport.get_write_buffer_size
-        self.close = close
-        self.is_closing = closing
-        self._transport = transport
-
-    def forget_connection(self) -> None:
-        """Leave `close` to the socket's transport too: the connection has ended."""
-        self.close = self._transport.close
-        self.is_closing = self._transport.is_closing
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
