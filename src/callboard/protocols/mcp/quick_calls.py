@@ -14,7 +14,7 @@ import anyio
 from mcp import types
 from mcp.server.connection import Connection
 from mcp.server.lowlevel.server import Server
-from mcp.server.runner import modern_error_data, serve_one
+from mcp.server.runner import ServerRunner, modern_error_data
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, check_accept_headers
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import NoBackChannelError
@@ -93,9 +93,7 @@ class QuickCalls:
             connection_id = None
             client = Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
             context = _Exchange(request, message["id"], can_send_request=False)
-            handling = serve_one(
-                self._server, context, METHOD, message["params"], connection=client, lifespan_state=None
-            )
+            handling = self._serve(client, context, message["params"])
         else:
             known = None if connection_id is None else self._ready.get(connection_id)
             if known is None or known.user_id != scope["state"]["user_id"]:
@@ -119,6 +117,14 @@ class QuickCalls:
             return False
         await _send_json(send, status, to_json(reply), connection_id)
         return True
+
+    async def _serve(self, client: Connection, context: "_Exchange", params: dict[str, Any]) -> dict[str, Any]:
+        """Handle a request without a connection, as the SDK's `serve_one` does, but close the exit stack unshielded.
+
+        Nothing here adds to that stack, and the shield with its time limit costs as much as the session's own work.
+        """
+        async with client.exit_stack:
+            return await ServerRunner(self._server, client, None).on_request(context, METHOD, params)
 
     def _may_be_quick(self, tool: Tool) -> bool:
         """Return whether a call may end soon. Background and human tools never do, and slow tools are tried rarely."""

@@ -66,6 +66,7 @@ class McpServer(Server[Any]):
         self.add_request_handler("tasks/cancel", TaskParams, tasks.cancel)
         self.add_notification_handler("notifications/cancelled", types.CancelledNotificationParams, cancellations)
         self.ready = ReadyConnections(self)
+        self._description = self.server_info.model_dump(by_alias=True, mode="json", exclude_none=True)
         initialized = "notifications/initialized"
         self.add_notification_handler(initialized, types.NotificationParams, self._serve_connection)
 
@@ -73,6 +74,11 @@ class McpServer(Server[Any]):
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
     ) -> types.ServerCapabilities:
         return super().get_capabilities(NotificationOptions(True, True, True), *args, **kwargs)
+
+    @property
+    def server_info_stamp(self) -> dict[str, Any]:
+        """The description of the server for one response. It is flat, so it needs none of the SDK's deep copies."""
+        return {**self._description}
 
     def drain(self) -> None:
         """End the streams of changes, so that their clients reconnect to another process."""
