@@ -278,6 +278,7 @@ async def test_d2_process_that_missed_notifications_is_notified_of_all_sessions(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "KEPT", 3)
+    monkeypatch.setattr(adapter, "FORGET_EVERY", 1)
     store, woken = SqlStore(SqliteDatabase(f"sqlite:///{path}")), list[str | None]()
     await store.open(ignore)
     poller = idle_poller(store, "another", woken.append)
@@ -292,6 +293,22 @@ async def test_d2_process_that_missed_notifications_is_notified_of_all_sessions(
             assert connection.execute("SELECT count(*) FROM notifications").fetchone() == (3,)
     finally:
         poller._connection.close()
+        await store.close()
+
+
+async def test_d2_old_notifications_are_deleted_from_time_to_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "KEPT", 3)
+    monkeypatch.setattr(adapter, "FORGET_EVERY", 4)
+    store = SqlStore(SqliteDatabase(f"sqlite:///{path}"))
+    await store.open(ignore)
+    try:
+        await store.commit([create()])
+        for number in range(20):
+            await store.commit([post(number)])
+            with closing(sqlite3.connect(path)) as connection, connection:
+                (kept,) = connection.execute("SELECT count(*) FROM notifications").fetchone()
+            assert min(number + 2, 3) <= kept <= 3 + 4
+    finally:
         await store.close()
 
 

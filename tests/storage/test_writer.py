@@ -120,3 +120,20 @@ async def test_d2_source_that_must_be_written_does_not_wait_again(monkeypatch: p
         writer.add_soon(source)
         await source.confirmed.wait()
         assert names(committer) == [["ends", "next begins"]]
+
+
+async def test_d2_tasks_that_wake_together_share_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(NEVER, monkeypatch) as (writer, committer):
+        first, second = FakeSource(), FakeSource()
+
+        async def follow() -> None:
+            second.stage("second")
+            writer.add(second)
+
+        first.stage("first")
+        writer.add(first)
+        follower = asyncio.create_task(follow())  # begins after the writer has been woken
+        for source in (first, second):
+            await source.confirmed.wait()
+        await follower
+        assert names(committer) == [["first", "second"]]

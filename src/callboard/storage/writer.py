@@ -153,6 +153,7 @@ class Writer:
         loop = asyncio.get_running_loop()
         while self._waiting or not self._closing:
             await self._more.wait()
+            await asyncio.sleep(0)  # tasks that wake with this one may have changes for the same group
             sources = list(self._waiting)[:GROUP]
             for source in sources:
                 del self._waiting[source]

@@ -36,7 +36,10 @@ ROOM = 1 << 20
 """The number of free bytes below which a disk counts as full."""
 
 KEPT = 1_000
-"""The number of notifications that are kept. A process that misses more is notified of all sessions."""
+"""The number of notifications that are kept at least. A process that misses more is notified of all sessions."""
+
+FORGET_EVERY = 64
+"""The number of notifications after which old ones are deleted: doing it in every group costs a page of each commit."""
 
 LONGEST = 32_768
 """The longest list of session ids in a notification, in characters. A longer list stands for all sessions."""
@@ -209,8 +212,9 @@ class SqliteDatabase:
         """Record sessions for the other processes that use the file, and delete old records."""
         document = json.dumps(session_ids)
         sent = document if len(document) <= LONGEST else "[]"
-        noted = driver(connection).execute(TEXTS["notify"], (self.instance, sent))
-        driver(connection).execute(TEXTS["forget_notifications"], (noted.lastrowid - KEPT,))
+        number = driver(connection).execute(TEXTS["notify"], (self.instance, sent)).lastrowid
+        if number % FORGET_EVERY == 0:
+            driver(connection).execute(TEXTS["forget_notifications"], (number - KEPT,))
 
     def _connection(self, mode: str = "rw") -> sqlite3.Connection:
         connection = sqlite3.connect(

@@ -77,7 +77,7 @@ UPDATE session_tool_state SET unconsumed_results = ?2 WHERE session_id = ?1;
 UPDATE session_tool_state SET unconsumed_results = json_insert(unconsumed_results, '$[#]', ?2)
 WHERE session_id = ?1 AND NOT EXISTS (SELECT 1 FROM json_each(unconsumed_results) WHERE value = ?2);
 
--- write_executions: Insert or update executions. Their place in the session stays.
+-- write_executions: Insert or update executions. Their place and call stay: SQLite would write to the index of a call.
 INSERT INTO executions (
     session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,
     queued_at, started_at, completed_at, owner, retry_at, queue, document, shown, errors, value, error, place,
@@ -88,7 +88,7 @@ VALUES (
     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26
 )
 ON CONFLICT (session_id, id) DO UPDATE SET
-    user_id = excluded.user_id, call_id = excluded.call_id, tool = excluded.tool, kind = excluded.kind,
+    user_id = excluded.user_id, tool = excluded.tool, kind = excluded.kind,
     fingerprint = excluded.fingerprint, status = excluded.status, priority = excluded.priority,
     attempt = excluded.attempt, max_attempts = excluded.max_attempts, late = excluded.late,
     parent_id = excluded.parent_id, queued_at = excluded.queued_at, started_at = excluded.started_at,
