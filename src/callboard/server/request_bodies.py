@@ -7,7 +7,7 @@ its route allows.
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from ..jsonrules.value_count import ValueCounter
 from ..protocols.problem import Problem, body_too_large, too_many_values
@@ -44,7 +44,7 @@ class RequestBodies:
             await _discard(request)
             raise body_too_large(size)
         if length is not None and length <= SMALL:
-            yield await request.body()
+            yield await _received(request)
             return
         with self.budget.holding(user_id, size if length is None else length):
             content, count = await _counted(request, size, values)
@@ -55,6 +55,18 @@ class RequestBodies:
 def _too_many() -> Problem:
     detail = "You have too many large requests in progress. Send fewer, or wait for their responses."
     return Problem(429, "too_many_large_requests", "Too many at once", detail, {"retry-after": "1"})
+
+
+async def _received(request: Request) -> bytes:
+    """Read a small body. `Request.body` does the same with a generator, which costs twice as much."""
+    body = b""
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            return body
 
 
 async def _counted(request: Request, size: int, values: int) -> tuple[bytes, int]:
@@ -84,7 +96,9 @@ async def _discard(request: Request) -> None:
 
 def _length(request: Request) -> int | None:
     """Return the declared length of a body, or None if it is unknown."""
-    text = request.headers.get("content-length")
-    if text is None:
-        return None if "transfer-encoding" in request.headers else 0
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+    is_chunked = False
+    for name, value in request.scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() and len(value) < 16 else None
+        is_chunked = is_chunked or name == b"transfer-encoding"
+    return None if is_chunked else 0

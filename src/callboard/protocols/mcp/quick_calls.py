@@ -37,6 +37,7 @@ from ...clock import Clock
 from ...tools.definition import Tool
 from ...tools.registry import Registry
 from ...types import Mode
+from .envelope import connection_of
 from .head_start import HEAD_START, HeadStart
 from .ready_connections import ReadyConnections
 
@@ -91,9 +92,8 @@ class QuickCalls:
             if not isinstance(route, InboundModernRoute) or (tool is not None and self._repeats_arguments(tool)):
                 return False
             connection_id = None
-            client = Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
             context = _Exchange(request, message["id"], can_send_request=False)
-            handling = self._serve(client, context, message["params"])
+            handling = self._serve(connection_of(route), context, message["params"])
         else:
             known = None if connection_id is None else self._ready.get(connection_id)
             if known is None or known.user_id != scope["state"]["user_id"]:
