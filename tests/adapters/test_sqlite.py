@@ -17,6 +17,7 @@ from callboard.adapters.stores.sqlite import SqliteDatabase
 from callboard.adapters.stores.sqlite import database as adapter
 from callboard.adapters.stores.sqlite.database import LONGEST
 from callboard.adapters.stores.sqlite.poller import DataVersionPoller
+from callboard.adapters.stores.staging import StagedGroup
 from callboard.adapters.stores.statements import driver
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
@@ -376,3 +377,37 @@ async def test_e5_unacceptable_change_fails_alone(store: SqlStore) -> None:
     )
     assert [isinstance(result, Conflict) for result in results] == [False, False, True, True, False]
     assert results[-1] == 2
+
+
+async def test_e5_change_that_the_database_does_not_take_is_logged(
+    store: SqlStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store.commit([create()])
+    row = execution_row("x1", attempt=None, document=b'"private"')  # a column that must have a value
+    results = await store.commit([post(1), add(row), post(2)])
+    assert [isinstance(result, Conflict) for result in results] == [False, True, False]
+    [record] = [record for record in caplog.records if record.name == "callboard.stores"]
+    reason = "the database does not take its data (IntegrityError)"
+    assert record.message == f"a change of session s is not written: {reason}"
+    assert record.exc_info is None, "it may quote the data"
+
+
+async def test_e5_fault_of_the_runtime_while_it_writes_a_change_is_logged_with_its_place(
+    store: SqlStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.commit([create()])
+    stage = StagedGroup.stage
+
+    def fail(group: StagedGroup, change: Change) -> int | Conflict:
+        if change.executions:
+            raise TypeError("a bug")
+        return stage(group, change)
+
+    monkeypatch.setattr(StagedGroup, "stage", fail)
+    results = await store.commit([post(1), add(execution_row("x1")), post(2)])
+    assert [isinstance(result, Conflict) for result in results] == [False, True, False]
+    assert "The runtime failed" in str(results[1])
+    [record] = [record for record in caplog.records if record.name == "callboard.stores"]
+    assert record.message == "the runtime failed while it wrote a change of session s"
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], TypeError)

@@ -39,6 +39,17 @@ def timed_out(tool: str, *, retryable: bool | None = None) -> ToolError:
     )
 
 
+def not_stored() -> ToolError:
+    """Return the failure of a call that the store does not take. The log has the reason."""
+    message = "The call could not be stored. It may have taken effect: find out before you make it again."
+    return ToolError(message, category=ErrorCategory.UNKNOWN)
+
+
+def session_deleted() -> ToolError:
+    """Return the failure of a call whose session was deleted in the meantime."""
+    return ToolError("The session was deleted.", category=ErrorCategory.NOT_FOUND)
+
+
 class NestedFailure(ToolError):
     """The failure of a nested call, as the handler that made the call sees it."""
 

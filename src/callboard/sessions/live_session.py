@@ -11,15 +11,16 @@ from typing import Any, Protocol
 
 from pydantic_core import to_json
 
-from ..errors import CallboardError, ErrorCategory, RuntimeNotOpen, ToolError
+from ..errors import CallboardError, RuntimeNotOpen, ToolError
 from ..events.board import Board, Subscription
 from ..events.event import Event, Events, encode_event
 from ..events.kinds import EventKind
 from ..events.routing import Family
 from ..events.routing import family as family_of
 from ..execution.execution import Execution, Priority
+from ..execution.failures import not_stored, session_deleted
 from ..execution.index import ExecutionIndex
-from ..execution.outcome import Outcome
+from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.scope import HumanDecision
 from ..shortening import shorten
 from ..storage import patience
@@ -395,6 +396,5 @@ class LiveSession:
     async def stored_outcome(self, execution: Execution) -> Outcome:
         if (outcome := await self.calls.stored_outcome(execution)) is not None:
             return outcome
-        if await self.check_deleted():
-            raise ToolError("The session was deleted.", category=ErrorCategory.NOT_FOUND)
-        raise ToolError("The call was lost.", category=ErrorCategory.UNKNOWN)
+        error = session_deleted() if await self.check_deleted() else not_stored()
+        return Outcome(OutcomeStatus.FAILED, execution.id, execution.call_id, execution.name, None, error)

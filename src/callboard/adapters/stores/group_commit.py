@@ -1,5 +1,9 @@
-"""Commits groups of changes: each is written once, and a change with unacceptable data fails alone."""
+"""Commits groups of changes: each is written once, and a change with unacceptable data fails alone.
 
+Such a change is logged: its session only learns that it conflicts, as it does if another process was faster.
+"""
+
+import logging
 import operator
 from collections.abc import Sequence
 from functools import partial
@@ -14,6 +18,8 @@ from .backend import Backend
 from .connections import PinnedConnection
 from .group_writer import GroupWriter
 from .statements import Batch
+
+log = logging.getLogger("callboard.stores")
 
 
 class GroupCommit:
@@ -85,8 +91,7 @@ class GroupCommit:
         results = self._try(connection, changes, careful=True)
         if not isinstance(results, Exception):
             return results
-        reason = type(results.orig if isinstance(results, DBAPIError) else results).__name__
-        return [Conflict(f"The database does not take this change of session {changes[0].session_id} ({reason}).")]
+        return [_refused(connection, changes[0].session_id, results)]
 
     def _try(
         self, connection: Connection, changes: Sequence[Change], *, careful: bool
@@ -102,6 +107,16 @@ class GroupCommit:
             savepoint.rollback()
             return error
         return results
+
+
+def _refused(connection: Connection, session_id: str, error: Exception) -> Conflict:
+    """Log why a change is not written, and return its conflict. Messages of the database may quote the data."""
+    reason = type(error.orig if isinstance(error, DBAPIError) else error).__name__
+    if isinstance(error, DBAPIError | connection.dialect.loaded_dbapi.Error):
+        log.error("a change of session %s is not written: the database does not take its data (%s)", session_id, reason)
+        return Conflict(f"The database does not take this change of session {session_id} ({reason}).")
+    log.error("the runtime failed while it wrote a change of session %s", session_id, exc_info=error)
+    return Conflict(f"The runtime failed while it wrote this change of session {session_id} ({reason}).")
 
 
 def _written_sessions(changes: Sequence[Change], results: Sequence[int | Conflict]) -> dict[str, bool]:
