@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import httpx2
 import pytest
 
@@ -14,6 +15,7 @@ from callboard import ErrorCategory, Registry, Settings, ToolError
 from callboard.testing import ManualClock
 from callboard.toolkits.ethereum import Chain, RpcClient, ethereum_toolset, rpc
 from callboard.toolkits.ethereum.rpc_errors import AlreadyKnown, Reverted, name_error
+from callboard.toolkits.ethereum.sender import DevelopmentSender, TransactionRequest
 from tests.toolkits.test_http_fetch import Server, reply, serving
 
 pytestmark = pytest.mark.anyio
@@ -326,3 +328,32 @@ async def test_k2_chains_come_from_the_environment(monkeypatch: pytest.MonkeyPat
 def test_k2_settings_do_not_show_keys() -> None:
     settings = Settings(ethereum_chains=KEY, ethereum_key=KEY, etherscan_key=KEY)
     assert KEY not in repr(settings)
+
+
+async def test_k2_transactions_of_the_nodes_account_are_sent_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    account, waiting, most = f"0x{1:040x}", 0, 0
+
+    async def call(method: str, *parameters: Any) -> Any:
+        return [account] if method == "eth_accounts" else "0x5208"
+
+    async def send(method: str, *parameters: Any) -> str:
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        await anyio.lowlevel.checkpoint()  # a node that chooses a nonce now does not know the other transactions
+        waiting -= 1
+        return f"0x{int(parameters[0]['value'], 16):064x}"
+
+    async with nodes() as (client, _, _):
+        monkeypatch.setattr(client, "call", call)
+        monkeypatch.setattr(client, "call_once", send)
+        monkeypatch.setattr(DevelopmentSender, "check_chain", lambda self: anyio.lowlevel.checkpoint())
+        sender, sent = DevelopmentSender(client), set[str]()
+
+        async def pay(amount: int) -> None:
+            sent.add((await sender.send(TransactionRequest(account, amount)))[0])
+
+        async with anyio.create_task_group() as tasks:
+            for amount in range(5):
+                tasks.start_soon(pay, amount)
+    assert (len(sent), most) == (5, 1)

@@ -53,7 +53,8 @@ class DevelopmentSender:
         if self._signer is None:
             sender = await self._node_account(request.from_address)
             fields = await self._with_gas(request, sender)
-            return read_hash(await self._rpc.call_once("eth_sendTransaction", fields)) or "", sender
+            async with self._rpc.sending:  # a node gives requests that come at the same time the same nonce
+                return read_hash(await self._rpc.call_once("eth_sendTransaction", fields)) or "", sender
         async with self._rpc.sending:
             signed = await self.prepare(request)
             await self.broadcast(signed)
