@@ -3,6 +3,8 @@
 A client does that in the same words every time, so validated descriptions are kept.
 """
 
+from contextlib import AsyncExitStack
+from copy import copy
 from functools import lru_cache
 
 from mcp.server.connection import Connection
@@ -19,10 +21,8 @@ def connection_of(route: InboundModernRoute) -> Connection:
     description = to_json(fields, inf_nan_mode="constants")
     if len(description) > LONGEST:
         return Connection.from_envelope(*fields)
-    known = _described(description)
-    connection = Connection(known.outbound, protocol_version=known.protocol_version, client_params=known.client_params)
-    connection.client_capabilities = known.client_capabilities
-    connection.initialized.set()
+    connection = copy(_described(description))
+    connection.state, connection.exit_stack = {}, AsyncExitStack()
     return connection
 
 
