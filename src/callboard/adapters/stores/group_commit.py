@@ -112,11 +112,10 @@ class GroupCommit:
 def _refused(connection: Connection, session_id: str, error: Exception) -> Conflict:
     """Log why a change is not written, and return its conflict. Messages of the database may quote the data."""
     reason = type(error.orig if isinstance(error, DBAPIError) else error).__name__
-    if isinstance(error, DBAPIError | connection.dialect.loaded_dbapi.Error):
-        log.error("a change of session %s is not written: the database does not take its data (%s)", session_id, reason)
-        return Conflict(f"The database does not take this change of session {session_id} ({reason}).")
-    log.error("the runtime failed while it wrote a change of session %s", session_id, exc_info=error)
-    return Conflict(f"The runtime failed while it wrote this change of session {session_id} ({reason}).")
+    is_by_database = isinstance(error, DBAPIError | connection.dialect.loaded_dbapi.Error)
+    cause = None if is_by_database else error
+    log.error("a change of session %s is not written: its data is not taken (%s)", session_id, reason, exc_info=cause)
+    return Conflict(f"The database does not take this change of session {session_id} ({reason}).")
 
 
 def _written_sessions(changes: Sequence[Change], results: Sequence[int | Conflict]) -> dict[str, bool]:
