@@ -58,7 +58,7 @@ def _too_many() -> Problem:
 
 
 async def _received(request: Request) -> bytes:
-    """Read a small body. `Request.body` does the same with a generator, which costs twice as much."""
+    """Read a small body, as `Request.body` does, without its generator: nearly every body comes in one piece."""
     body = b""
     while True:
         message = await request.receive()
