@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from callboard import Runtime, ToolContext, tool
+from callboard import Limits, Runtime, ToolContext, tool
 from callboard.sessions.session import live_session
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock, settle
@@ -140,6 +140,21 @@ async def test_e3_call_that_runs_after_the_grace_time_fails_with_a_notice(make: 
         assert notice.data["message"] == "Work was still running at the logout and was ended: careful."
         assert [each.status for each in await session.take_results()] == ["failed"], "the model gets it once"
         assert await session.take_results() == []
+
+
+async def test_e3_call_that_never_began_says_that_nothing_was_done(make: Make) -> None:
+    clock = ManualClock()
+    async with make(*TOOLS, clock=clock, limits=Limits(per_session=1)) as runtime:
+        session = await runtime.open("s", "ann")
+        first, second = await session.call("careful"), await session.call("careful")
+        await doors.entered.wait()
+        await session.close(grace=0)
+        session = await runtime.open("s", "ann")
+        messages = {each.execution_id: each.error and each.error.message for each in await session.take_results()}
+        assert messages == {
+            first.execution_id: "The session was closed while careful ran. It is not known whether it took effect.",
+            second.execution_id: "The session was closed before careful began. Nothing was done.",
+        }
 
 
 async def test_e3_logout_with_a_grace_time(make: Make) -> None:

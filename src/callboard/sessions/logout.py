@@ -52,8 +52,8 @@ def _is_awaited(execution: Execution) -> bool:
 
 
 def _logged_out(execution: Execution) -> ToolError:
-    return ToolError(
-        f"The session was closed while {execution.name} ran. It is not known whether it took effect.",
-        category=ErrorCategory.TIMEOUT,
-        retryable=False,
-    )
+    if execution.attempt:
+        message = f"The session was closed while {execution.name} ran. It is not known whether it took effect."
+    else:  # it waited for its turn, or a person has just approved it
+        message = f"The session was closed before {execution.name} began. Nothing was done."
+    return ToolError(message, category=ErrorCategory.TIMEOUT, retryable=False)
