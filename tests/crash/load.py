@@ -12,6 +12,7 @@ from typing import Any
 
 from callboard import Outcome, Runtime, Session
 from callboard.events.event import Events
+from callboard.execution.execution import Execution
 from callboard.sessions.open_request import OpenRequest
 from callboard.sessions.requests import RequestClosed
 from callboard.storage.errors import StoreUnavailable
@@ -278,11 +279,16 @@ async def until_idle(runtime: Runtime, session_ids: Sequence[str] = ()) -> None:
     In these sessions it also waits for executions that no process holds and whose person has answered.
     """
     while True:
-        while running := [each for each in runtime.manager.live if each.request is None or each.status != "waiting"]:
+        while running := _running(runtime):
             await runtime.manager.wait(running[0])
-        if not [True for session_id in session_ids if await _has_answered_orphans(runtime, session_id)]:
+        orphans = [session_id for session_id in session_ids if await _has_answered_orphans(runtime, session_id)]
+        if not orphans and not _running(runtime):
             return
         await asyncio.sleep(0.02)
+
+
+def _running(runtime: Runtime) -> list[Execution]:
+    return [each for each in runtime.manager.live if each.request is None or each.status != "waiting"]
 
 
 async def _has_answered_orphans(runtime: Runtime, session_id: str) -> bool:

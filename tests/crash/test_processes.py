@@ -68,6 +68,8 @@ def test_d2_process_takes_over_from_one_that_was_killed(
         assert sooner == (machine is None), "on the same machine it is seen before its lease ends"
         busy(heir)
         heir.end()
+        assert owners(here.store) == {}
+        here.rest()  # the next process uses an answer that was given while the other ended
         accounted_for(here, victim)
         assert owners(here.store) == {}
 
