@@ -35,6 +35,50 @@ async def test_m1_inline_result_comes_back_within_the_call() -> None:
         assert harness.session.execution(outcome.execution_id).promoted is False
 
 
+async def test_m1_call_that_never_waits_takes_at_most_one_turn_of_the_event_loop() -> None:
+    @tool
+    async def quick() -> int:
+        """Answer."""
+        return 1
+
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with Harness(quick) as harness:
+        counting = asyncio.create_task(count())
+        await asyncio.sleep(0)
+        before = turns
+        assert (await harness.session.call("quick")).value == 1
+        assert turns - before <= 1
+        counting.cancel()
+
+
+async def test_m1_caller_that_leaves_in_the_first_step_gets_the_result_late() -> None:
+    entered = asyncio.Event()
+
+    @tool
+    async def quick() -> int:
+        """Answer after a turn of the event loop."""
+        entered.set()
+        await asyncio.sleep(0)
+        return 1
+
+    async with Harness(quick) as harness:
+        caller = asyncio.ensure_future(harness.session.call("quick", call_id="c"))
+        await asyncio.sleep(0)  # the call was made, and its task may not have begun
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        await settle()
+        assert entered.is_set()
+        assert [late.value for late in await harness.session.take_results()] == [1]
+
+
 async def test_m1_promotion_is_exact_and_cancels_nothing() -> None:
     @tool(inline_budget=10.0)
     async def long() -> str:

@@ -40,7 +40,7 @@ from .storing import fingerprint_of
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than comparing with it.
-_INLINE, _HUMAN = Mode.INLINE, Mode.HUMAN
+_INLINE, _BACKGROUND = Mode.INLINE, Mode.BACKGROUND
 _VALIDATING, _SUCCEEDED = Status.VALIDATING, Status.SUCCEEDED
 
 STREAK = 64
@@ -191,6 +191,8 @@ class ExecutionManager:
         `again` is for a caller that repeats a call.
         """
         try:
+            if execution.status is _VALIDATING and execution.tool.mode is not _BACKGROUND:
+                await asyncio.sleep(0)  # its task takes its first step, which may be all: see `tasks`
             if execution.ended is not None:
                 await self._yield()
             elif execution.tool.mode is _INLINE and not execution.promoted:
@@ -200,8 +202,6 @@ class ExecutionManager:
                     await scope.wait_until_begun(execution, again=again)
                 if execution.ended is None and not execution.promoted:
                     await execution.released()
-            elif execution.tool.mode is _HUMAN and execution.status is _VALIDATING:
-                await asyncio.sleep(0)  # the first step of its task asks the person
             outcome = execution.outcome()
             if execution.unloaded and (again or not execution.delivers_late):
                 return await scope.stored_outcome(execution)
