@@ -1,22 +1,20 @@
 """One MCP server of a peer, measured from inside: over HTTP, driven by `mcp_calls`, or with a client in memory.
 
-`python -m bench.mcp_host serve PEER STORE TOOLS` prints its port, and serves until it is killed; `/bench` tells its CPU
-time and the time of its commits so far. `python -m bench.mcp_host memory PEER ERA` reads numbers of calls, and prints
-the CPU seconds of one of them.
+`python -m bench.mcp_host serve PEER STORE TOOLS [rows|records]` prints its port, and serves until it is killed.
+`/bench` has its CPU time and the time of its commits so far. The last argument makes the tool of a peer commit.
+`python -m bench.mcp_host memory PEER ERA` reads numbers of calls, and prints the CPU seconds of one of them.
 """
 
 import asyncio
 import json
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from functools import wraps
 from importlib import import_module
 from typing import Any
 
+from bench.mcp_commits import BareRows, Records, around
 from bench.workloads import AWAITING, add, add_later
 
 FIGURES = "/bench"
@@ -45,39 +43,6 @@ async def add_slowly(a: int, b: int) -> int:
     return a + b
 
 
-class BareCommits:
-    """Commits of one row each to SQLite, as durable as those of our store, in a thread."""
-
-    def __init__(self, url: str) -> None:
-        self.seconds: list[float] = []
-        self._thread = ThreadPoolExecutor(1)
-        self._database = sqlite3.connect(url.removeprefix("sqlite:///"), check_same_thread=False)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=FULL")
-        self._database.execute("CREATE TABLE calls (at REAL)")
-
-    async def __call__(self) -> None:
-        started = time.perf_counter()
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._commit)
-        self.seconds.append(time.perf_counter() - started)
-
-    def _commit(self) -> None:
-        with self._database:
-            self._database.execute("INSERT INTO calls VALUES (?)", (time.time(),))
-
-    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a tool that commits before and after another one."""
-
-        @wraps(function)
-        async def stored(a: int, b: int) -> int:
-            await self()
-            value = await function(a, b)
-            await self()
-            return value
-
-        return stored
-
-
 def functions(count: int) -> Sequence[Callable[..., Any]]:
     """Return the tools of the calls, and others for the listing."""
     made: list[Callable[..., Any]] = [add, add_later, add_slowly]
@@ -94,13 +59,14 @@ def _http_server(app: Any) -> Any:
     return uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, lifespan="on"))
 
 
-async def serve(peer: str, store: str, count: int) -> None:
+async def serve(peer: str, store: str, count: int, committed: str | None = None) -> None:
     async with AsyncExitStack() as stack:
         module = import_module(f"bench.peers.{peer}")
         tools, commits = functions(count), None
-        if store != "memory://" and not hasattr(module, "mcp_http_server"):  # a server without a store of its own
-            commits = BareCommits(store)
-            tools = [commits.around(each) if each is add_later else each for each in tools]
+        if committed is not None:  # a server without a store of its own
+            commits = BareRows(store) if committed == "rows" else Records(store)
+            await commits.open()
+            tools = [around(commits, each) if each is add_later else each for each in tools]
         app = await module.mcp_application(stack, tools, store)
         commits = commits or getattr(getattr(app, "state", None), "commits", None)
 
@@ -147,6 +113,6 @@ if __name__ == "__main__":
         import uvloop
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve(given[0], given[1], int(given[2])))
+            runner.run(serve(given[0], given[1], int(given[2]), *given[3:]))
     else:
         asyncio.run(memory(given[0], given[1]))
