@@ -142,9 +142,15 @@ class World:
             await asyncio.sleep(0)
 
     async def calm_down(self, session: Session) -> None:
-        """End all executions, requests and turns."""
+        """End all executions, requests and turns, also a turn that the process before left and that is taken over."""
+        live = live_session(session)
         async with asyncio.timeout(60):
-            while session.is_processing or session.has_pending_work or self.told != self.written:
+            while (
+                (live.durable and await live.services.store.running_turns([session.id]))
+                or session.is_processing
+                or session.has_pending_work
+                or self.told != self.written
+            ):
                 await self._finish(session)
                 await self._answer(session)
                 if not session.is_processing and (self.told != self.written or live_session(session).results):
