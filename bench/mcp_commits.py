@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the environment of a peer does not have Callboard
     from callboard.storage.change import ExecutionWrite
     from callboard.storage.rows import ExecutionRow
 
-SESSION, OWNER, ARGUMENTS = "bench", "bench-process", b'{"a":2,"b":3}'
+SESSION, OWNER = "bench", "bench-process"
 
 
 class Commits(Protocol):
@@ -94,50 +94,24 @@ class Records:
 
     async def open(self) -> None:
         from callboard.storage.change import Change
-        from callboard.storage.rows import SessionRow
+        from callboard.testing.store_rows import session_row
 
         await self._store.open(_ignore)
-        now = time.time()
-        session = SessionRow(
-            id=SESSION,
-            user_id="bench",
-            namespaces=None,
-            channel=None,
-            allow=None,
-            tools=("add_later",),
-            open=True,
-            created_at=now,
-            updated_at=now,
-        )
-        await self._store.commit([Change(SESSION, session=session)])
+        await self._store.commit([Change(SESSION, session=session_row(SESSION, created_at=time.time()))])
 
     async def begin(self, number: int) -> None:
         from callboard.storage.change import ExecutionWrite
-        from callboard.storage.rows import ExecutionRow
+        from callboard.testing.store_rows import execution_row
 
         now = time.time()
-        row = self._rows[number] = ExecutionRow(
-            id=_id(number),
-            session_id=SESSION,
-            user_id="bench",
+        row = self._rows[number] = execution_row(
+            _id(number),
+            SESSION,
             call_id=_id(number),
             tool="add_later",
-            kind="tool",
-            document=ARGUMENTS,
             fingerprint="f" * 64,
-            display_arguments=ARGUMENTS,
-            status="executing",
-            priority=1,
-            attempt=1,
-            max_attempts=3,
-            errors=b"[]",
-            value=None,
-            error=None,
-            late=False,
-            parent_id=None,
             queued_at=now,
             started_at=now,
-            completed_at=None,
             owner=OWNER,
         )
         events = [

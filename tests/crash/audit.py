@@ -318,7 +318,7 @@ class _Session:
                     ):
                         yield f"{name} was interrupted, and never began"
             wanted = unwanted & {row.id, None} or (closed and row.tool == "stream")
-            if row.tool in PERSONAL or row.kind == "worker":  # a process that ends stops a handler that has begun
+            if row.tool in PERSONAL:  # a process that ends stops a handler that has begun
                 wanted = wanted or self._where.get(row.id, "") in self._left
             if status == "cancelled" and parent is None and not wanted:
                 yield f"{name} was cancelled without a request"
@@ -336,7 +336,6 @@ class _Session:
         given = {
             line.data["request_id"]: line.data["answer"] for line in self._kept.lines if line.kind == "human_answer"
         }
-        closed = any(self._of("close"))
         for request_id, count in answers.items():
             if count > 1:
                 yield f"the request {request_id} was answered {count} times"
@@ -364,8 +363,7 @@ class _Session:
                 if row.status != "refused" or (category != "permission" and status != "cancelled"):
                     yield f"{name} was refused, and is {row.status}"
             elif row.status == "answered":
-                logged_out = closed and category == "timeout" and not self._begun[execution.id]
-                if status != "cancelled" and not logged_out:  # between the answer and the handler
+                if status != "cancelled":
                     yield f"{name} was answered, and the answer was not used"
             elif row.status != "used":
                 yield f"{name} is {row.status}"
