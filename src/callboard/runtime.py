@@ -158,7 +158,7 @@ class Runtime:
             raise EngineError(f"concurrency is {concurrency}; it must be at least 1.")
         served = check_names(queues, QUEUE_NAME.fullmatch) if (queues := tuple(queues)) else (GATEWAY_QUEUE,)
         self.dispatcher = self.sessions.dispatch(engine, served)
-        self.worker = self.sessions.worker(engine, served, concurrency)
+        self.worker = self.sessions.worker(self.dispatcher, served, concurrency)
 
     async def __aexit__(self, *exc: Any) -> bool | None:
         return await self._stack.__aexit__(*exc)

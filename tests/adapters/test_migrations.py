@@ -130,6 +130,7 @@ CONTENTS = {
     "0014": FOURTEENTH,
     "0015": FIFTEENTH,
     "0016": FIFTEENTH,
+    "0017": [*FIFTEENTH, "UPDATE executions SET trace = NULL"],
 }
 """Statements that write the contents of a database of each revision, as that revision wrote them."""
 

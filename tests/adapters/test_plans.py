@@ -17,6 +17,7 @@ from callboard.adapters.stores.connections import PinnedConnection
 from callboard.adapters.stores.owner_queries import OwnerQueries
 from callboard.adapters.stores.postgres.database import PostgresDatabase
 from callboard.adapters.stores.postgres.statements import TEXTS
+from callboard.adapters.stores.queue_queries import select_oldest
 from callboard.adapters.stores.statements import driver
 from callboard.runtime import migrate_store
 
@@ -81,18 +82,7 @@ def test_claim_reads_no_other_calls_of_a_long_queue(database: PostgresDatabase) 
         session.execute("SET plan_cache_mode = force_generic_plan")
         session.execute(f"PREPARE claim AS {statement_text}")
         session.execute(f"EXPLAIN EXECUTE claim({values})")  # makes the plan
-        session.execute(
-            "INSERT INTO sessions (id, open, last_seq, first_seq, last_entry, last_execution)"
-            " SELECT 's' || n, true, 0, 1, 0, 1 FROM generate_series(0, %s) AS n",
-            (ROWS - 1,),
-        )
-        session.execute(
-            "INSERT INTO executions (session_id, place, id, user_id, call_id, tool, kind, fingerprint, shown, status,"
-            " priority, attempt, max_attempts, errors, late, queued_at, cancelling, queue)"
-            " SELECT 's' || n, 1, 'x' || n, 'u', 'c', 't', 'tool', '', '{}', 'pending', 1, 0, 1, '[]', false, 0,"
-            " false, 'q' FROM generate_series(0, %s) AS n",
-            (ROWS - 1,),
-        )
+        fill_queue(session)
         return explained(session, f"EXECUTE claim({values})", ", ANALYZE")
 
     connection = database.claim_connection(PinnedConnection(database, writes=True))
@@ -104,6 +94,45 @@ def test_claim_reads_no_other_calls_of_a_long_queue(database: PostgresDatabase) 
     read = [node for node in plan if node.get("Relation Name") == "executions" and node["Node Type"] != "ModifyTable"]
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) <= 2 * len(keys)
     assert sum(node.get("Rows Removed by Filter", 0) * node["Actual Loops"] for node in read) == 0
+
+
+def test_turn_of_a_user_reads_no_calls_of_others(database: PostgresDatabase) -> None:
+    users = {"v": 3, "w": 1, "none": 2}
+
+    def explain(connection: Connection) -> list[dict[str, Any]]:
+        session = driver(connection)
+        fill_queue(session)
+        session.execute("UPDATE executions SET user_id = 'v' WHERE id IN ('x9', 'x999', 'x19990', 'x19999')")
+        session.execute("UPDATE executions SET user_id = 'w' WHERE id = 'x15000'")
+        session.execute("ANALYZE executions")
+        compiled = select_oldest("q", users).compile(dialect=dialect.dialect(), compile_kwargs={"literal_binds": True})
+        return explained(session, str(compiled), ", ANALYZE")
+
+    connection = PinnedConnection(database, writes=True)
+    try:
+        plan = connection.run(explain)
+    finally:
+        connection.close()
+    assert plan[0]["Actual Rows"] == 4
+    read = [node for node in plan if node.get("Relation Name") == "executions"]
+    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) <= 5
+    assert sum(node.get("Rows Removed by Filter", 0) for node in read) == 0
+
+
+def fill_queue(session: Any) -> None:
+    """Let many calls of one user wait in a queue."""
+    session.execute(
+        "INSERT INTO sessions (id, open, last_seq, first_seq, last_entry, last_execution)"
+        " SELECT 's' || n, true, 0, 1, 0, 1 FROM generate_series(0, %s) AS n",
+        (ROWS - 1,),
+    )
+    session.execute(
+        "INSERT INTO executions (session_id, place, id, user_id, call_id, tool, kind, fingerprint, shown, status,"
+        " priority, attempt, max_attempts, errors, late, queued_at, cancelling, queue)"
+        " SELECT 's' || n, 1, 'x' || n, 'u', 'c', 't', 'tool', '', '{}', 'pending', 1, 0, 1, '[]', false, n,"
+        " false, 'q' FROM generate_series(0, %s) AS n",
+        (ROWS - 1,),
+    )
 
 
 def _literal(value: Any) -> str:

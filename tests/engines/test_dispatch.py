@@ -271,7 +271,10 @@ def test_d3_placements_are_checked() -> None:
         tool(queue="gpu", placement="gateway")(work)
 
 
-async def test_o1_spans_of_a_gateway_and_a_worker_join(deployment: OpenDeployment) -> None:
+@pytest.mark.parametrize("is_sent_again", [False, True])
+async def test_o1_spans_of_a_gateway_and_a_worker_join(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch, is_sent_again: bool
+) -> None:
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -280,8 +283,17 @@ async def test_o1_spans_of_a_gateway_and_a_worker_join(deployment: OpenDeploymen
         gateway = await made.gateway(tools(log, "gateway"))
         worker = await made.worker(tools(log, "worker"))
         with telemetry.trace(gateway, provider), telemetry.trace(worker, provider):
+            assert gateway.engine is not None
+            assert gateway.dispatcher is not None
             session = await gateway.open("s", "ann")
+            if is_sent_again:
+                monkeypatch.setattr(gateway.engine, "submit", lambda call: None)
             outcome = await session.call("double", {"n": 1})
+            if is_sent_again:
+                monkeypatch.undo()
+                engine = gateway.engine
+                await until(lambda: engine.connected)
+                await gateway.dispatcher.sweep(age=0.0)
             await ended(session, outcome.execution_id)
     spans = {span.name: span for span in exporter.get_finished_spans()}
     first, second = [span for span in exporter.get_finished_spans() if span.name == "execute_tool double"]
@@ -300,7 +312,7 @@ async def test_d3_missing_messages_are_sent_again(deployment: OpenDeployment, mo
         assert gateway.engine is not None
         assert gateway.dispatcher is not None
         session = await gateway.open("s", "ann")
-        monkeypatch.setattr(gateway.engine, "submit", lambda call, trace=None: None)
+        monkeypatch.setattr(gateway.engine, "submit", lambda call: None)
         outcome = await session.call("double", {"n": 1})
         monkeypatch.undo()
         await made.worker(tools(log, "worker"))
@@ -422,16 +434,17 @@ async def test_d3_a_full_queue_refuses_new_calls(deployment: OpenDeployment) -> 
     async with deployment() as made:
         gateway = await made.gateway(tools(log, "gateway"), limits=Limits(queue=2))
         assert gateway.dispatcher is not None
-        session = await gateway.open("s", "ann")
-        calls = [await session.call("double", {"n": n}) for n in range(2)]
+        users = [await gateway.open(user_id, user_id) for user_id in ("ann", "ben")]
+        calls = [(user, await user.call("double", {"n": 1})) for user in users]
         await gateway.dispatcher.sweep()
+        session = await gateway.open("s", "cleo")
         refused = await session.call("double", {"n": 3})
         assert refused.error is not None
         assert (refused.error.category, refused.error.retryable) == ("resource", True)
         assert "The queue default is full: 2 calls wait" in str(refused.error)
         await made.worker(tools(log, "worker"))
-        for call in calls:
-            await ended(session, call.execution_id)
+        for user, call in calls:
+            await ended(user, call.execution_id)
         await gateway.dispatcher.sweep()
         assert (await session.call("double", {"n": 3})).status == "started"
 

@@ -73,7 +73,7 @@ class Admission:
     _retry: RetryPolicy
     queue_of: Callable[[Execution], str | None] | None = field(default=None, init=False)
     """Returns the queue of the workers that carry an execution out; None: this process does."""
-    check_room: Callable[[str], None] = field(default=lambda queue: None, init=False)
+    check_room: Callable[[str, str], None] = field(default=lambda queue, user_id: None, init=False)
     """Raises `ToolError` (resource) if too many executions wait in a queue."""
     loop: asyncio.AbstractEventLoop = field(init=False)
     """The loop of all tasks, set when the manager is entered."""
@@ -184,7 +184,7 @@ class Admission:
         """Validate the arguments of a call, and leave it to a worker. It takes no slot here."""
         tool, document = execution.tool, execution.document
         try:
-            self.check_room(queue)
+            self.check_room(queue, execution.scope.user_id)
         except ToolError as error:
             self.announce(execution)
             self._finishing.fail(execution, error)

@@ -45,11 +45,6 @@ class QueueMessage(Protocol):
     @property
     def call(self) -> QueuedCall: ...
 
-    @property
-    def trace(self) -> str | None:
-        """The trace context of the caller, in the format of the header `traceparent`."""
-        ...
-
     async def done(self) -> None:
         """Remove the message: the execution is claimed, or needs no worker."""
         ...
@@ -79,7 +74,7 @@ class Engine(Protocol):
         """End the connection."""
         ...
 
-    def submit(self, call: QueuedCall, trace: str | None = None) -> None:
+    def submit(self, call: QueuedCall) -> None:
         """Send a message that a stored execution waits. It does not wait, and may be lost."""
         ...
 

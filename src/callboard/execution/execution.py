@@ -124,6 +124,7 @@ class Execution(TimeLimits, OptionalState):
             stored=True,
             fingerprint=row.fingerprint,
             queue=row.queue,
+            trace=row.trace,
         )
 
     def mark_worker(self) -> None:

@@ -296,7 +296,7 @@ class ExecutionManager:
             raise
         return _value_of(outcome)
 
-    def place(self, queue_of: Callable[[Execution], str | None], check_room: Callable[[str], None]) -> None:
+    def place(self, queue_of: Callable[[Execution], str | None], check_room: Callable[[str, str], None]) -> None:
         """Send executions to workers: those for which the first function returns a queue.
 
         The second raises `ToolError` if a queue has no room for a new call.

@@ -67,6 +67,7 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         owner=None if ended is not None or waits_for_person or execution.handed_over else owner,
         retry_at=execution.retry_at if ended is None and execution.status is Status.WAITING else None,
         queue=execution.queue,
+        trace=execution.trace,
     )
 
 

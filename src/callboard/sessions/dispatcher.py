@@ -7,6 +7,7 @@ lost its data, or this process died between the commit and the message.
 
 import asyncio
 import logging
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol
 
@@ -62,7 +63,7 @@ class Dispatcher:
         self._serves = frozenset(serves)
         """The queues that this process serves: their executions run here if they are called here."""
         self._most_waiting = most_waiting
-        """The executions that may wait in a queue, as of the last sweep, before new calls are refused."""
+        """The executions that may wait in a queue before new calls are refused."""
         self._waiting = waiting
         self._woken = woken
         """Delivers late results of a session to its model; None if this process has no model."""
@@ -70,6 +71,8 @@ class Dispatcher:
         self._tasks: list[asyncio.Task[None]] = []
         self.depths: tuple[QueueDepth, ...] = ()
         """The queues at the last sweep."""
+        self._sent: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """The number of executions that were sent since, by queue and user."""
         self.unserved_queues: frozenset[str] = frozenset()
         """The queues in which executions wait although no worker serves them, at the last sweep."""
         self._told: set[str] = set()
@@ -108,20 +111,33 @@ class Dispatcher:
             return None
         return None if queue in self._serves else queue
 
-    def check_room(self, queue: str) -> None:
-        """Raise `ToolError` (resource) if too many executions waited in a queue at the last sweep."""
-        waiting = next((depth.waiting for depth in self.depths if depth.queue == queue), 0)
-        if waiting >= self._most_waiting:
-            raise ToolError(
-                f"The queue {queue} is full: {waiting:,} calls wait there. Nothing was done; try again later.",
-                category=ErrorCategory.RESOURCE,
-                retryable=True,
+    def check_room(self, queue: str, user_id: str) -> None:
+        """Raise `ToolError` (resource) if a queue has no room for another execution of a user.
+
+        A user may have as many executions there as there is room left, so that no user can fill a queue. It counts
+        the executions of the last sweep, and those that this process has sent since.
+        """
+        depth = next((depth for depth in self.depths if depth.queue == queue), None)
+        sent = self._sent[queue]
+        waiting = sent.total() + (0 if depth is None else depth.waiting)
+        of_user = sent[user_id] + (0 if depth is None else depth.users.get(user_id, 0))
+        left = self._most_waiting - waiting
+        if left <= 0:
+            message = f"The queue {queue} is full: {waiting:,} calls wait there."
+        elif of_user >= left:
+            message = (
+                f"The queue {queue} is busy: {of_user:,} calls of this user wait there, which is the user's share."
             )
+        else:
+            return
+        message = f"{message} Nothing was done; try again later."
+        raise ToolError(message, category=ErrorCategory.RESOURCE, retryable=True)
 
     def submit(self, execution: Execution) -> None:
         """Send an execution that was handed over, and is stored now, to its queue."""
-        call = QueuedCall(execution.scope.id, execution.id, execution.name, execution.queue or DEFAULT_QUEUE)
-        self.engine.submit(call, execution.trace)
+        queue = execution.queue or DEFAULT_QUEUE
+        self._sent[queue][execution.scope.user_id] += 1
+        self.engine.submit(QueuedCall(execution.scope.id, execution.id, execution.name, queue))
 
     def wake(self, session_id: str | None) -> None:
         """Have a gateway deliver late results of a session to its model, if this process has none."""
@@ -167,7 +183,10 @@ class Dispatcher:
         there for `patience` seconds.
         """
         now = self._clock.time()
+        counted = {queue: Counter(sent) for queue, sent in self._sent.items()}
         self.depths = tuple(await self._store.queue_depths())
+        for queue, sent in counted.items():  # the store has counted these too
+            self._sent[queue] -= sent
         for depth in self.depths:
             await self._waiting.end_overdue(depth.queue, depth.oldest_at)
         if not self.engine.connected:

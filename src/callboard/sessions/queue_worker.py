@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import math
 import os
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..clock import Clock
 from ..errors import ToolError
@@ -12,8 +13,11 @@ from ..execution.engine import Engine, QueueMessage, WorkerStatus
 from ..execution.execution import Execution
 from ..execution.manager import ExecutionManager
 from ..storage.errors import StoreError
+from ..storage.owners import QueuedCall
+from ..storage.queues import QueueDepth
 from ..storage.store import Store
 from ..tools.registry import Registry
+from .queue_turns import QueueTurns
 from .recovery import Recovery
 
 log = logging.getLogger("callboard.engine")
@@ -21,7 +25,8 @@ log = logging.getLogger("callboard.engine")
 UNKNOWN_TOOL_DELAY = 1.0
 """Seconds before a message of a tool that this worker does not have is delivered again."""
 BUSY_TOOL_DELAY = 0.25
-"""Seconds before a message of a tool is delivered again of which as many calls run as may."""
+"""Seconds before a message is delivered again that this worker can do nothing for at the moment: as many calls of a
+tool run as may, or other workers were faster."""
 STORE_DELAY = 1.0
 """Seconds before a message is delivered again that could not be claimed, since the store did not answer."""
 
@@ -37,6 +42,7 @@ class QueueWorker:
         store: Store,
         clock: Clock,
         recovery: Recovery,
+        depths: Callable[[], Sequence[QueueDepth]],
         *,
         owner: str,
         queues: Iterable[str],
@@ -57,6 +63,9 @@ class QueueWorker:
         """The number of claimed executions that have ended."""
         self.unknown: dict[str, int] = {}
         """The number of messages that were put back, by the name of the tool that this worker does not have."""
+        self._turns = QueueTurns(store, clock, depths, self._can_run)
+        self._busy: dict[str, float] = {}
+        """Until when tools are not tried whose limits were reached."""
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._detach = manager.observe(self)
@@ -122,36 +131,71 @@ class QueueWorker:
             log.exception("the runtime failed to carry out %d executions of a queue", len(messages))
 
     async def _carry_out(self, messages: Sequence[QueueMessage]) -> None:
-        """Claim the executions that messages name, and carry them out."""
-        known: dict[tuple[str, str], QueueMessage] = {}
-        limits: dict[str, int] = {}
-        for message in messages:
-            tool = self._registry.get(message.call.tool)
-            if tool is None:
-                await self._put_back_unknown(message)
-                continue
-            if tool.concurrency is not None:
-                limits[tool.name] = tool.concurrency
-            known[message.call.session_id, message.call.id] = message
-        room = self.concurrency - len(self.running)
-        for key in list(known)[max(0, room) :]:  # another queue used the room meanwhile
-            await known.pop(key).put_back()
-        if not known:
+        """Claim as many executions as there are messages, and carry them out.
+
+        A message stands for one execution that waits in the queue, usually for the one that it names. If users take
+        turns, another worker may have claimed that one instead of the one that its own message named, which still
+        waits then. So the oldest one is claimed in its place.
+        """
+        waiting = await self._accept(messages)
+        if not waiting:
             return
         try:
-            sessions = await self._recovery.sessions_of(known)
-            claimed = await self._store.claim(list(known), self._owner, limits)
+            running = (each.scope.user_id for each in self.running.values())
+            chosen = await self._turns.choose([message.call for message in waiting], running)
+            claimed, refused = await self._claim(chosen)
+            gone, others = len(waiting) - claimed - refused, list[QueuedCall]()
+            if gone > 0 and self._turns.were_taken(chosen[0].queue):
+                others = await self._store.queued_calls(chosen[0].queue, before=math.inf, limit=gone)
+                again = await self._claim([call for call in others if self._can_run(call.tool)])
+                claimed, refused = claimed + again[0], refused + again[1]
         except StoreError as error:
             log.debug("the store was not reached: %s", error)
-            for message in known.values():
+            for message in waiting:
                 await message.put_back(STORE_DELAY)
             return
-        for key in claimed.refused:
-            await known.pop(key).put_back(BUSY_TOOL_DELAY)
-        traces = {message.call.id: message.trace for message in known.values() if message.trace is not None}
-        await self._recovery.carry_on(claimed, sessions, self._add, traces)
-        for message in known.values():
+        for message in waiting[:refused]:
+            await message.put_back(BUSY_TOOL_DELAY)
+        left = waiting[refused:]
+        done = claimed if others else len(left)
+        for message in left[:done]:
             await message.done()
+        for message in left[done:]:
+            await message.put_back(BUSY_TOOL_DELAY)
+
+    async def _accept(self, messages: Sequence[QueueMessage]) -> list[QueueMessage]:
+        """Return the messages that this worker has the tools and the room for, and put the others back."""
+        accepted: dict[tuple[str, str], QueueMessage] = {}
+        for message in messages:
+            call = message.call
+            if self._registry.get(call.tool) is None:
+                await self._put_back_unknown(message)
+            elif len(self.running) + len(accepted) >= self.concurrency:  # another queue used the room meanwhile
+                await message.put_back()
+            elif (call.session_id, call.id) in accepted:
+                await message.done()
+            else:
+                accepted[call.session_id, call.id] = message
+        return list(accepted.values())
+
+    async def _claim(self, calls: Sequence[QueuedCall]) -> tuple[int, int]:
+        """Claim executions and carry them out. Return how many it were, and how many the limits of tools refused."""
+        if not calls:
+            return 0, 0
+        tools = {call.tool: self._registry.get(call.tool) for call in calls}
+        limits = {name: tool.concurrency for name, tool in tools.items() if tool and tool.concurrency is not None}
+        keys = {(call.session_id, call.id): call for call in calls}
+        sessions = await self._recovery.sessions_of(keys)
+        claimed = await self._store.claim(list(keys), self._owner, limits)
+        until = self._clock.monotonic() + BUSY_TOOL_DELAY
+        self._busy.update((keys[key].tool, until) for key in claimed.refused)
+        self._turns.took(row.user_id for row in claimed.rows)
+        await self._recovery.carry_on(claimed, sessions, self._add)
+        return sum((row.session_id, row.id) in keys for row in claimed.rows), len(claimed.refused)
+
+    def _can_run(self, tool: str) -> bool:
+        """Return whether this worker has a tool, and the limit of the tool was not reached a moment ago."""
+        return self._registry.get(tool) is not None and self._busy.get(tool, 0.0) <= self._clock.monotonic()
 
     async def _put_back_unknown(self, message: QueueMessage) -> None:
         tool = message.call.tool

@@ -119,7 +119,6 @@ class Recovery:
         claimed: Claimed,
         sessions: Mapping[str, LiveSession | None],
         added: Callable[[Execution], object],
-        traces: Mapping[str, str],
     ) -> None:
         """Carry out executions that this process has just claimed. Calls `added` with each before it continues.
 
@@ -148,7 +147,7 @@ class Recovery:
             if not session.deleted and not session.index.holds(row.id):
                 with _logged(f"{row.id} of {row.tool}"):
                     request = requests.get((row.session_id, row.id))
-                    self._recover_execution(session, row, request, added, traces.get(row.id))
+                    self._recover_execution(session, row, request, added)
         if nested:
             await self.stop_cancelled()
 
@@ -196,15 +195,12 @@ class Recovery:
         row: ExecutionRow,
         request: RequestRow | None,
         added: Callable[[Execution], object] = lambda execution: None,
-        trace: str | None = None,
     ) -> None:
         if Status(row.status) is not Status.WAITING:
             request = None
         tool = self._services.tool_of(row) or session.own_tool(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
         execution.set_request(request)  # it is withdrawn if the execution ends
-        if trace is not None:
-            execution.set_trace(trace)
         added(execution)
         began = execution.status is Status.EXECUTING
         if row.parent_id is not None and not row.queue and not _rejoin_parent(session, execution):

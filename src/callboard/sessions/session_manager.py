@@ -353,15 +353,16 @@ class SessionManager:
         self._manager.place(dispatcher.queue_of, dispatcher.check_room)
         return dispatcher
 
-    def worker(self, engine: Engine, queues: Collection[str], concurrency: int) -> QueueWorker:
+    def worker(self, dispatcher: Dispatcher, queues: Collection[str], concurrency: int) -> QueueWorker:
         """Make the part that serves queues in this process."""
         return QueueWorker(
-            engine,
+            dispatcher.engine,
             self._manager,
             self._services.registry,
             self._store,
             self._clock,
             self._recovery,
+            lambda: dispatcher.depths,
             owner=self._services.owner,
             queues=queues,
             concurrency=concurrency,

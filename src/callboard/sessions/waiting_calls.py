@@ -51,7 +51,7 @@ class WaitingCalls:
             if overdue:
                 sessions = await self._recovery.sessions_of(overdue)
                 claimed = await self._store.claim(overdue, self._owner)  # a worker may have been faster
-                await self._recovery.carry_on(claimed, sessions, _ignore, {})
+                await self._recovery.carry_on(claimed, sessions, _ignore)
 
 
 def _ignore(execution: Execution) -> None:

@@ -14,6 +14,8 @@ class QueueDepth(NamedTuple):
     waiting: int
     oldest_at: float
     """When the call of the oldest of them was made."""
+    users: Mapping[str, int]
+    """How many of them each user has."""
 
 
 class Claimed(NamedTuple):
@@ -50,4 +52,8 @@ class Queues(Protocol):
 
     async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
         """Return the executions that wait in a queue and were called before a time, oldest first."""
+        ...
+
+    async def queued_calls_of(self, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:
+        """Return the oldest executions of some users that wait in a queue, by user: as many as are asked for."""
         ...

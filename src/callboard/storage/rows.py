@@ -102,6 +102,8 @@ class ExecutionRow:
     """The queue whose workers run it; None: it runs in the process where it was called.
 
     Empty for a nested call that runs on a worker, in the process of its caller: it is recovered with its caller."""
+    trace: str | None = None
+    """The trace context of its call, in the format of the header `traceparent`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

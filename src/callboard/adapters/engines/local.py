@@ -27,8 +27,8 @@ class LocalEngine:
     async def close(self) -> None:
         """Do nothing: other runtimes may use the engine."""
 
-    def submit(self, call: QueuedCall, trace: str | None = None) -> None:
-        self._queue(call.queue).add(_Message(call, trace, self._queue(call.queue)))
+    def submit(self, call: QueuedCall) -> None:
+        self._queue(call.queue).add(_Message(call, self._queue(call.queue)))
 
     def wake(self, session_id: str | None) -> None:
         self._wakes.put_nowait(session_id)
@@ -87,7 +87,6 @@ class _Queue:
 @dataclass(frozen=True, slots=True)
 class _Message:
     call: QueuedCall
-    trace: str | None
     queue: _Queue
 
     async def done(self) -> None:

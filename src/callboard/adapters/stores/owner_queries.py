@@ -26,11 +26,12 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from ...storage.owners import LEFT, RECOVERING, Claim, QueuedCall, Recovered
-from ...storage.queues import Claimed, QueueDepth
+from ...storage.queues import Claimed
 from ...storage.rows import INPUT, TURN, ExecutionRow, OwnerRow
 from ...storage.store import NO_LIMIT
 from .backend import Backend
 from .compiled_statement import CompiledStatement
+from .queue_queries import waiting_calls
 from .revisions import is_current, verify
 from .statements import key_document
 from .tables import (
@@ -151,7 +152,7 @@ class OwnerQueries:
         listed, document = self._listed[_EXECUTIONS], {"keys": key_document(keys)}
         freed = update(executions).where(listed, incomplete).values(owner=None, ready=executions.c.cancelling)
         connection.execute(freed, document)
-        return _queued_calls(connection, listed, document)
+        return waiting_calls(connection, listed, document)
 
     @cached_property
     def _claim_new(self) -> ReturningUpdate[Any]:
@@ -187,7 +188,7 @@ class OwnerQueries:
         unreported = self._unreported(connection, owner) if self._given else []
         listed, document = self._listed[_EXECUTIONS], {"keys": key_document(keys)}
         refused: list[tuple[str, str]] = []
-        waiting = _queued_calls(connection, listed, document) if limits else []
+        waiting = waiting_calls(connection, listed, document) if limits else []
         if waiting and any(call.tool in limits for call in waiting):
             refused = _over_limit(connection, waiting, limits)
             document = {"keys": key_document(set(keys).difference(refused))}
@@ -259,29 +260,6 @@ def _remove(connection: Connection, owner_id: str, beat: int) -> bool:
     change = update(owners).values(beat=beat) if owns_work else delete(owners)
     connection.execute(change.where(owners.c.id == owner_id))
     return owns_work
-
-
-def queue_depths(connection: Connection) -> list[QueueDepth]:
-    """See `Queues.queue_depths`."""
-    queue = executions.c.queue
-    found = select(queue, func.count(), func.min(executions.c.queued_at)).where(queued, queue != "").group_by(queue)
-    return [QueueDepth(*row) for row in connection.execute(found.order_by(queue))]
-
-
-def queued_calls(connection: Connection, queue: str, before: float, limit: int) -> list[QueuedCall]:
-    """See `Queues.queued_calls`."""
-    waits = queued, executions.c.queue == queue, executions.c.queued_at < before
-    found = select(*_QUEUED_CALL).where(*waits).order_by(executions.c.queued_at).limit(limit)
-    return [QueuedCall(*row) for row in connection.execute(found)]
-
-
-_QUEUED_CALL = executions.c.session_id, executions.c.id, executions.c.tool, executions.c.queue
-
-
-def _queued_calls(connection: Connection, listed: ColumnElement[bool], document: Mapping[str, Any]) -> list[QueuedCall]:
-    """Return those of the listed executions that wait in a queue and are not to be cancelled."""
-    found = select(*_QUEUED_CALL).where(listed, queued, executions.c.queue != "", not_(executions.c.cancelling))
-    return [QueuedCall(*row) for row in connection.execute(found, document)]
 
 
 def _over_limit(

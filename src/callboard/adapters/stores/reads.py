@@ -1,6 +1,6 @@
 """The reads of a store in a database, one statement each, so that every result is of one moment."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import BigInteger, Connection, Select, and_, bindparam, case, func, literal, select, union_all
@@ -33,7 +33,7 @@ from .brief_queries import brief_executions, brief_requests
 from .key_queries import KEY
 from .memory_search import search
 from .open_database import OpenDatabase
-from .owner_queries import queue_depths, queued_calls
+from .queue_queries import queue_depths, queued_calls, queued_calls_of
 from .session_queries import SESSION, USAGE, recent_sessions, session_row
 from .statements import key_document
 from .tables import (
@@ -297,6 +297,9 @@ class SqlReads:
 
     async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
         return await self._read(lambda c: queued_calls(c, queue, before, limit), [])
+
+    async def queued_calls_of(self, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:
+        return await self._read(lambda c: queued_calls_of(c, queue, users), {})
 
     async def stopping(self, owner_id: str) -> list[Stopping]:
         wanted = {"owner": owner_id}

@@ -23,7 +23,7 @@ from .statements import Row
 _execution_values = attrgetter(
     *("session_id", "id", "user_id", "call_id", "tool", "kind", "fingerprint", "status", "priority", "attempt"),
     *("max_attempts", "late", "parent_id", "queued_at", "started_at", "completed_at", "owner", "retry_at", "queue"),
-    "document",
+    *("trace", "document"),
 )
 _execution_json = attrgetter("display_arguments", "errors", "value", "error")
 _turn_values = attrgetter("session_id", "turn_id", "user_id", "status", "started_at", "completed_at", "owner")

@@ -27,7 +27,7 @@ from sqlalchemy.dialects.postgresql import TSVECTOR
 
 from .json_text import JsonText, PostgresJson
 
-REVISION = "0016"
+REVISION = "0017"
 """The newest revision of the migrations, which this version of Callboard works with."""
 
 VERSION_TABLE = "callboard_version"
@@ -146,6 +146,7 @@ executions = Table(
     Column("retry_at", Double),
     Column("ready", Boolean, nullable=False, server_default=false()),
     Column("queue", _name),
+    Column("trace", Text),
     UniqueConstraint("session_id", "id", name="executions_id"),
     UniqueConstraint("session_id", "call_id", name="executions_call"),
 )
@@ -161,6 +162,7 @@ _partial_index("executions_unfinished", incomplete, executions.c.session_id, exe
 _partial_index("executions_owner", incomplete, executions.c.owner, executions.c.session_id, executions.c.id)
 _partial_index("executions_ready", executions.c.ready, executions.c.session_id, executions.c.id)
 _partial_index("executions_queued", queued, executions.c.queue, executions.c.queued_at)
+_partial_index("executions_queued_user", queued, executions.c.queue, executions.c.user_id, executions.c.queued_at)
 _partial_index("executions_stopping", stopping, executions.c.owner)
 """Finds the executions that a process is to cancel without reading all that it runs."""
 

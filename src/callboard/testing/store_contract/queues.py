@@ -36,7 +36,10 @@ class QueueContract(Contract):
             finished_row("6", owner=None, queue="gpu"),
         ]
         await store.commit([create(), *map(add, rows)])
-        assert await store.queue_depths() == [QueueDepth("default", 1, NOW), QueueDepth("gpu", 2, NOW + 1)]
+        assert await store.queue_depths() == [
+            QueueDepth("default", 1, NOW, {"ann": 1}),
+            QueueDepth("gpu", 2, NOW + 1, {"ann": 2}),
+        ]
         tool = rows[0].tool
         assert await store.queued_calls("gpu", before=NOW + 9, limit=9) == [
             QueuedCall("s", "2", tool, "gpu"),
@@ -45,6 +48,34 @@ class QueueContract(Contract):
         assert [call.id for call in await store.queued_calls("gpu", before=NOW + 2, limit=9)] == ["2"]
         assert [call.id for call in await store.queued_calls("gpu", before=NOW + 9, limit=1)] == ["2"]
         assert await store.queued_calls("none", before=NOW + 9, limit=9) == []
+
+    async def test_d3_calls_of_users_in_a_queue(self, store: Store) -> None:
+        assert await store.queued_calls_of("gpu", {}) == {}
+        for user_id in ("ann", "ben"):
+            rows = [
+                execution_row(f"{user_id}{n}", user_id, user_id=user_id, owner=None, queue="gpu", queued_at=NOW - n)
+                for n in range(4)
+            ]
+            others = [
+                execution_row(f"{user_id}4", user_id, user_id=user_id, owner="w1", queue="gpu", queued_at=NOW - 9),
+                execution_row(f"{user_id}5", user_id, user_id=user_id, owner=None, queue="cpu", queued_at=NOW - 9),
+                finished_row(f"{user_id}6", user_id, user_id=user_id, owner=None, queue="gpu"),
+            ]
+            await store.commit([create(user_id, user_id=user_id), *map(add, [*rows, *others])])
+        found = await store.queued_calls_of("gpu", {"ann": 2, "ben": 9, "none": 1})
+        assert {user_id: [call.id for call in calls] for user_id, calls in found.items()} == {
+            "ann": ["ann3", "ann2"],
+            "ben": ["ben3", "ben2", "ben1", "ben0"],
+            "none": [],
+        }
+        assert found["ann"][0] == QueuedCall("ann", "ann3", rows[0].tool, "gpu")
+        assert [depth.users for depth in await store.queue_depths()] == [{"ann": 1, "ben": 1}, {"ann": 4, "ben": 4}]
+
+    async def test_o1_trace_contexts_of_calls_are_kept(self, store: Store) -> None:
+        trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        await store.commit([create(), add(execution_row("x", owner=None, queue="gpu", attempt=0, trace=trace))])
+        assert (await stored_execution(store)).trace == trace
+        assert [row.trace for row in (await store.claim([("s", "x")], "w1")).rows] == [trace]
 
     async def test_d3_work_of_a_dead_worker_waits_in_its_queue_again(self, store: Store) -> None:
         await store.join(owner_row("dead"))

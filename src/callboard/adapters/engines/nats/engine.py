@@ -28,7 +28,7 @@ from ....execution.engine import Deliver, EngineError, WorkerStatus
 from ....storage.owners import QueuedCall
 from .address import NatsAddress
 from .client_requests import answered
-from .pull import TRACE, Message, Pull, Receive, queued_call
+from .pull import Message, Pull, Receive, queued_call
 from .stream import differences, outdated_limits, stream_configs
 
 log = logging.getLogger("callboard.engine")
@@ -58,8 +58,8 @@ class NatsEngine:
         self._closing = False
         self._pulls: set[Pull] = set()
         self._describe: Callable[[], WorkerStatus] | None = None
-        self._unsent: list[tuple[str, bytes, dict[str, str] | None]] = []
-        """Messages for `_sender`: subject, body and headers."""
+        self._unsent: list[tuple[str, bytes]] = []
+        """Messages for `_sender`: subject and body."""
         self._waking: dict[str | None, None] = {}
         """Sessions whose wakes are sent together."""
         self._sender: asyncio.Task[None] | None = None
@@ -158,17 +158,12 @@ class NatsEngine:
 
     # Sending
 
-    def submit(self, call: QueuedCall, trace: str | None = None) -> None:
-        headers = None if trace is None else {TRACE: trace}
-        body = to_json([call.session_id, call.id, call.tool])
-        self._send(self._queue_subject + call.queue, body, headers)
+    def submit(self, call: QueuedCall) -> None:
+        self._unsent.append((self._queue_subject + call.queue, to_json([call.session_id, call.id, call.tool])))
+        self._send_soon()
 
     def wake(self, session_id: str | None) -> None:
         self._waking[session_id] = None
-        self._send_soon()
-
-    def _send(self, subject: str, body: bytes, headers: dict[str, str] | None = None) -> None:
-        self._unsent.append((subject, body, headers))
         self._send_soon()
 
     def _send_soon(self) -> None:
@@ -180,11 +175,11 @@ class NatsEngine:
         while self._unsent or self._waking:
             waking, self._waking = list(self._waking), {}
             for first in range(0, len(waking), WAKES):
-                self._unsent.append((self._wake_subject, to_json(waking[first : first + WAKES]), None))
+                self._unsent.append((self._wake_subject, to_json(waking[first : first + WAKES])))
             unsent, self._unsent = self._unsent, []
-            for subject, body, headers in unsent if self.connected else ():
+            for subject, body in unsent if self.connected else ():
                 with suppress(NatsError):
-                    await self._client.publish(subject, body, headers=headers)
+                    await self._client.publish(subject, body)
 
     # Receiving
 

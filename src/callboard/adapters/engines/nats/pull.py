@@ -23,8 +23,6 @@ PULL = 5.0
 """Seconds that a request for messages waits at the server."""
 MAX_IN_FLIGHT = 20_000
 """Messages of a queue that may be delivered and not acknowledged."""
-TRACE = "traceparent"
-"""The header with the trace context."""
 _EXPIRED = ("404", "408")
 """The statuses with which the server ends a request for messages without a fault."""
 
@@ -121,10 +119,6 @@ class Message:
     @classmethod
     def of(cls, message: Msg) -> "Message":
         return cls(QueuedCall("", "", "", ""), message)
-
-    @property
-    def trace(self) -> str | None:
-        return (self.message.headers or {}).get(TRACE)
 
     async def done(self) -> None:
         await self.message.ack()

@@ -1,6 +1,6 @@
 """Processes and their heartbeats in memory."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -134,20 +134,29 @@ class MemoryOwners:
         return Claimed(rows, refused, sessions)
 
     async def queue_depths(self) -> list[QueueDepth]:
-        times: defaultdict[str, list[float]] = defaultdict(list)
+        waiting: defaultdict[str, list[ExecutionRow]] = defaultdict(list)
         for row in self._state.unfinished():
             if row.queue and row.owner is None:
-                times[row.queue].append(row.queued_at)
-        return [QueueDepth(queue, len(queued), min(queued)) for queue, queued in sorted(times.items())]
+                waiting[row.queue].append(row)
+        return [
+            QueueDepth(queue, len(rows), min(row.queued_at for row in rows), Counter(row.user_id for row in rows))
+            for queue, rows in sorted(waiting.items())
+        ]
 
     async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
-        rows = [
-            row
-            for row in self._state.unfinished()
-            if row.queue == queue and row.owner is None and row.queued_at < before
-        ]
-        rows.sort(key=lambda row: row.queued_at)
-        return [QueuedCall(row.session_id, row.id, row.tool, queue) for row in rows[:limit]]
+        return [_queued_call(row) for row in self._waiting(queue) if row.queued_at < before][:limit]
+
+    async def queued_calls_of(self, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:
+        calls: dict[str, list[QueuedCall]] = {user_id: [] for user_id in users}
+        for row in self._waiting(queue):
+            if len(calls.get(row.user_id, ())) < users.get(row.user_id, 0):
+                calls[row.user_id].append(_queued_call(row))
+        return calls
+
+    def _waiting(self, queue: str) -> list[ExecutionRow]:
+        """Return the executions that wait in a queue, oldest first."""
+        rows = (row for row in self._state.unfinished() if row.queue == queue and row.owner is None)
+        return sorted(rows, key=lambda row: row.queued_at)
 
     def _work_of(self, owner_id: str | None) -> list[ExecutionRow | TurnRow | InputRow]:
         """Return the unfinished work of a process; None: of no process."""
@@ -160,6 +169,10 @@ class MemoryOwners:
         for request in self._state.requests.values():
             statuses[request.session_id, request.execution_id].append(request.status)
         return statuses
+
+
+def _queued_call(row: ExecutionRow) -> QueuedCall:
+    return QueuedCall(row.session_id, row.id, row.tool, row.queue or "")
 
 
 def _is_ready(row: ExecutionRow, statuses: Statuses) -> bool:

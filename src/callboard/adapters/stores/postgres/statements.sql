@@ -141,14 +141,14 @@ ON CONFLICT (session_id) DO UPDATE SET unconsumed_results = session_tool_state.u
 -- write_executions: Insert or update executions. Their place in the session stays.
 INSERT INTO executions (
     session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,
-    queued_at, started_at, completed_at, owner, retry_at, queue, document, shown, errors, value, error, place,
-    cancelling
+    queued_at, started_at, completed_at, owner, retry_at, queue, trace, document, shown, errors, value, error,
+    place, cancelling
 )
 SELECT
     r->>0, r->>1, r->>2, r->>3, r->>4, r->>5, r->>6, r->>7, (r->>8)::bigint, (r->>9)::bigint, (r->>10)::bigint,
     (r->>11)::boolean, r->>12, (r->>13)::float8, (r->>14)::float8, (r->>15)::float8, r->>16, (r->>17)::float8, r->>18,
-    decode(r->>19, 'base64'), (r->>20)::jsonb, (r->>21)::jsonb, (r->>22)::jsonb, (r->>23)::jsonb, (r->>24)::bigint,
-    (r->>25)::boolean
+    r->>19, decode(r->>20, 'base64'), (r->>21)::jsonb, (r->>22)::jsonb, (r->>23)::jsonb, (r->>24)::jsonb,
+    (r->>25)::bigint, (r->>26)::boolean
 FROM jsonb_array_elements(%(write_executions)s::jsonb) AS listed(r)
 ON CONFLICT (session_id, id) DO UPDATE SET
     user_id = excluded.user_id, call_id = excluded.call_id, tool = excluded.tool, kind = excluded.kind,
@@ -156,7 +156,7 @@ ON CONFLICT (session_id, id) DO UPDATE SET
     attempt = excluded.attempt, max_attempts = excluded.max_attempts, late = excluded.late,
     parent_id = excluded.parent_id, queued_at = excluded.queued_at, started_at = excluded.started_at,
     completed_at = excluded.completed_at, owner = excluded.owner, retry_at = excluded.retry_at,
-    queue = excluded.queue, document = excluded.document, shown = excluded.shown, errors = excluded.errors,
+    queue = excluded.queue, trace = excluded.trace, document = excluded.document, shown = excluded.shown, errors = excluded.errors,
     value = excluded.value, error = excluded.error, cancelling = excluded.cancelling;
 
 -- cancel_executions: Mark executions to be cancelled.

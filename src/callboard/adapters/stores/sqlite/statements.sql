@@ -80,12 +80,12 @@ WHERE session_id = ?1 AND NOT EXISTS (SELECT 1 FROM json_each(unconsumed_results
 -- write_executions: Insert or update executions. Their place and call stay: SQLite would write to the index of a call.
 INSERT INTO executions (
     session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,
-    queued_at, started_at, completed_at, owner, retry_at, queue, document, shown, errors, value, error, place,
-    cancelling
+    queued_at, started_at, completed_at, owner, retry_at, queue, trace, document, shown, errors, value, error,
+    place, cancelling
 )
 VALUES (
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
-    ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26
+    ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27
 )
 ON CONFLICT (session_id, id) DO UPDATE SET
     user_id = excluded.user_id, tool = excluded.tool, kind = excluded.kind,
@@ -93,7 +93,7 @@ ON CONFLICT (session_id, id) DO UPDATE SET
     attempt = excluded.attempt, max_attempts = excluded.max_attempts, late = excluded.late,
     parent_id = excluded.parent_id, queued_at = excluded.queued_at, started_at = excluded.started_at,
     completed_at = excluded.completed_at, owner = excluded.owner, retry_at = excluded.retry_at,
-    queue = excluded.queue, document = excluded.document, shown = excluded.shown, errors = excluded.errors,
+    queue = excluded.queue, trace = excluded.trace, document = excluded.document, shown = excluded.shown, errors = excluded.errors,
     value = excluded.value, error = excluded.error, cancelling = excluded.cancelling;
 
 -- cancel_executions: Mark executions to be cancelled.

@@ -1,0 +1,59 @@
+"""Queries of the executions that wait in queues for workers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, CompoundSelect, Connection, func, not_, select, union_all
+
+from ...storage.owners import QueuedCall
+from ...storage.queues import QueueDepth
+from .tables import executions, queued
+
+_QUEUED_CALL = executions.c.session_id, executions.c.id, executions.c.tool, executions.c.queue
+
+
+def queue_depths(connection: Connection) -> list[QueueDepth]:
+    """See `Queues.queue_depths`."""
+    queue, user_id = executions.c.queue, executions.c.user_id
+    counted = select(queue, user_id, func.count(), func.min(executions.c.queued_at)).where(queued, queue != "")
+    by_queue: dict[str, list[tuple[str, int, float]]] = {}
+    for name, user, waiting, oldest_at in connection.execute(counted.group_by(queue, user_id).order_by(queue, user_id)):
+        by_queue.setdefault(name, []).append((user, waiting, oldest_at))
+    return [
+        QueueDepth(
+            name,
+            sum(waiting for _, waiting, _ in users),
+            min(oldest_at for _, _, oldest_at in users),
+            {user: waiting for user, waiting, _ in users},
+        )
+        for name, users in by_queue.items()
+    ]
+
+
+def queued_calls(connection: Connection, queue: str, before: float, limit: int) -> list[QueuedCall]:
+    """See `Queues.queued_calls`."""
+    waits = queued, executions.c.queue == queue, executions.c.queued_at < before
+    found = select(*_QUEUED_CALL).where(*waits).order_by(executions.c.queued_at).limit(limit)
+    return [QueuedCall(*row) for row in connection.execute(found)]
+
+
+def queued_calls_of(connection: Connection, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:
+    """See `Queues.queued_calls_of`."""
+    calls: dict[str, list[QueuedCall]] = {user_id: [] for user_id in users}
+    for user_id, *call in connection.execute(select_oldest(queue, users)) if users else ():
+        calls[user_id].append(QueuedCall(*call))
+    return calls
+
+
+def select_oldest(queue: str, users: Mapping[str, int]) -> CompoundSelect[*tuple[Any, ...]]:
+    """Return the query for the oldest calls of users. It reads those from an index, and no others."""
+    waits = select(executions.c.user_id, *_QUEUED_CALL).where(queued, executions.c.queue == queue)
+    oldest = waits.order_by(executions.c.queued_at)
+    of_users = (oldest.where(executions.c.user_id == user_id).limit(count) for user_id, count in users.items())
+    return union_all(*(select(calls.subquery()) for calls in of_users))
+
+
+def waiting_calls(connection: Connection, listed: ColumnElement[bool], document: Mapping[str, Any]) -> list[QueuedCall]:
+    """Return those of the listed executions that wait in a queue and are not to be cancelled."""
+    found = select(*_QUEUED_CALL).where(listed, queued, executions.c.queue != "", not_(executions.c.cancelling))
+    return [QueuedCall(*row) for row in connection.execute(found, document)]

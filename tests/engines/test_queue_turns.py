@@ -1,0 +1,171 @@
+"""Users take turns in the queues of workers (D3, H5): one of them cannot keep the others waiting."""
+
+import asyncio
+from collections import Counter
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard import Registry, Session, ToolContext, tool
+from callboard.adapters.stores import open_store
+from callboard.clock import SystemClock
+from callboard.execution.limits import Limits
+from callboard.sessions import dispatcher, queue_turns
+from callboard.sessions.queue_turns import USERS, QueueTurns
+from callboard.storage.owners import QueuedCall
+from callboard.storage.queues import QueueDepth
+from callboard.testing.engine_contract import until
+from tests.engines.conftest import Deployment, OpenDeployment
+
+pytestmark = pytest.mark.anyio
+Number = Annotated[int, "A number."]
+
+
+class Shop:
+    """Tools that note whose calls they run, one after the other."""
+
+    def __init__(self) -> None:
+        self.served: list[str] = []
+        self.ran: Counter[tuple[str, int]] = Counter()
+        self.may_end = asyncio.Event()
+        self.may_use_printer = asyncio.Event()
+
+    def tools(self) -> Registry:
+        @tool(mode="background", idempotent=True)
+        async def serve(ctx: ToolContext, n: Number) -> int:
+            """Serve a user."""
+            user_id = ctx.user_id or ""
+            self.served.append(user_id)
+            self.ran[user_id, n] += 1
+            await self.may_end.wait()
+            return n
+
+        @tool(mode="background", idempotent=True, concurrency=1)
+        async def print_page(ctx: ToolContext, n: Number) -> int:
+            """Print a page. There is one printer."""
+            self.served.append("printer")
+            await self.may_use_printer.wait()
+            return n
+
+        return Registry([serve, print_page])
+
+
+@pytest.fixture
+def late_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets users take turns as soon as several of them wait. Sweeps are made by the tests alone."""
+    monkeypatch.setattr(queue_turns, "LATE", 0.0)
+    monkeypatch.setattr(dispatcher, "SWEEP", 3600.0)
+
+
+async def queue_calls(made: Deployment, shop: Shop, calls: dict[str, int], name: str = "serve") -> list[Session]:
+    """Queue calls of users, all those of a user before those of the next."""
+    gateway = await made.gateway(shop.tools())
+    engine = gateway.engine
+    await until(lambda: engine is not None and engine.connected)  # else messages are sent by the next sweep
+    sessions: list[Session] = []
+    for user_id, count in calls.items():
+        session = await gateway.open(user_id, user_id)
+        for n in range(count):
+            assert (await session.call(name, {"n": n})).status == "started"
+        sessions.append(session)
+    return sessions
+
+
+@pytest.mark.usefixtures("late_at_once")
+async def test_h5_a_user_with_many_calls_does_not_keep_others_waiting(deployment: OpenDeployment) -> None:
+    shop = Shop()
+    async with deployment() as made:
+        await queue_calls(made, shop, {"ann": 12, "ben": 2, "cleo": 1})
+        worker = await made.worker(shop.tools(), concurrency=1)
+        assert worker.dispatcher is not None
+        await until(lambda: bool(shop.served))
+        await worker.dispatcher.sweep()
+        shop.may_end.set()
+        await until(lambda: len(shop.served) == 15)
+        assert sorted(shop.served[1:3]) == ["ben", "cleo"], "those who have waited without a turn are next"
+        assert sorted(shop.served[3:5]) == ["ann", "ben"]
+        assert shop.served[5:] == ["ann"] * 10
+    assert set(shop.ran.values()) == {1}
+
+
+@pytest.mark.usefixtures("late_at_once")
+async def test_h5_every_call_runs_once_while_users_take_turns(deployment: OpenDeployment) -> None:
+    """Messages outnumber no executions and are outnumbered by none: without a sweep, no execution is left behind."""
+    shop = Shop()
+    async with deployment() as made:
+        calls = {"ann": 40, "ben": 7, "cleo": 3, "dora": 1}
+        await queue_calls(made, shop, calls)
+        workers = [await made.worker(shop.tools(), concurrency=size) for size in (1, 3, 8)]
+        await until(lambda: len(shop.served) == 12)
+        for worker in workers:
+            assert worker.dispatcher is not None
+            await worker.dispatcher.sweep()
+        shop.may_end.set()
+        await until(lambda: shop.ran.total() == sum(calls.values()))
+        for worker in workers:
+            assert worker.worker is not None
+            assert worker.dispatcher is not None
+            await until(lambda part=worker.worker: not part.running)
+            assert worker.dispatcher.submitted_again == 0
+    assert set(shop.ran.values()) == {1}
+
+
+@pytest.mark.usefixtures("late_at_once")
+async def test_h5_calls_of_a_busy_tool_do_not_block_the_turns_of_others(deployment: OpenDeployment) -> None:
+    shop = Shop()
+    shop.may_end.set()
+    async with deployment() as made:
+        ann, _ = await queue_calls(made, shop, {"ann": 5, "ben": 5}, "print_page")
+        last = await ann.call("serve", {"n": 7})
+        worker = await made.worker(shop.tools(), concurrency=2)
+        assert worker.dispatcher is not None
+        await until(lambda: "printer" in shop.served)
+        await worker.dispatcher.sweep()
+        assert (await ann.result(last.execution_id or "", timeout=90)).value == 7
+        assert shop.served.count("printer") == 1
+        shop.may_use_printer.set()
+        await until(lambda: shop.served.count("printer") == 10)
+
+
+async def test_h5_no_user_can_fill_a_queue(deployment: OpenDeployment) -> None:
+    shop = Shop()
+    async with deployment() as made:
+        gateway = await made.gateway(shop.tools(), limits=Limits(queue=6))
+        assert gateway.dispatcher is not None
+        ann, ben = await gateway.open("a", "ann"), await gateway.open("b", "ben")
+        for n in range(3):
+            assert (await ann.call("serve", {"n": n})).status == "started"
+        for _ in range(2):
+            refused = await ann.call("serve", {"n": 3})
+            assert refused.error is not None
+            assert (refused.error.category, refused.error.retryable) == ("resource", True)
+            assert "3 calls of this user wait there, which is the user's share" in str(refused.error)
+            await gateway.dispatcher.sweep()  # the same by the count of the store
+        assert (await ben.call("serve", {"n": 0})).status == "started"
+
+
+@given(running=st.dictionaries(st.text(max_size=2), st.integers(0, 5), min_size=1), count=st.integers(1, 40))
+def test_h5_turns_level_what_runs(running: dict[str, int], count: int) -> None:
+    turns = QueueTurns(open_store("memory://"), SystemClock(), lambda: (), lambda tool: True)
+    shares = turns._shares(set(running), count, running)
+    assert sum(shares.values()) == count
+    after = {user: runs + shares.get(user, 0) for user, runs in running.items()}
+    for user in shares:
+        higher = [other for other, runs in after.items() if runs < after[user] - 1]
+        assert not higher or len(shares) == USERS, "no user gets a second one before another has its first"
+
+
+async def test_h5_turns_of_users_that_wait_no_longer_are_forgotten() -> None:
+    depths: tuple[QueueDepth, ...] = (QueueDepth("q", 2, 0.0, {"ann": 1, "ben": 1}),)
+    turns = QueueTurns(open_store("memory://"), SystemClock(), lambda: depths, lambda tool: True)
+    call = QueuedCall("s", "x", "t", "q")
+    turns.took(["ann", "cleo"])
+    assert not turns.were_taken("q")
+    turns._users("q")
+    assert turns._last_turns.keys() == {"ann"}
+    assert turns.were_taken("q")
+    depths = ()
+    assert await turns.choose([call], []) == [call]
+    assert not turns._last_turns
