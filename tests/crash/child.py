@@ -18,13 +18,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+import callboard.sessions.dispatcher as dispatcher
 import callboard.sessions.heartbeat as heartbeat
 import callboard.sessions.liveness as liveness
+import callboard.sessions.queue_turns as queue_turns
 from callboard import BreakerPolicy, Runtime
 from callboard.adapters.stores.sqlite import database as sqlite
 from callboard.storage.errors import StoreUnavailable
 
-from .load import ALL_DAY, BESIDE, USER, Visitor, rest, until_idle
+from .load import ALL_DAY, BESIDE, Visitor, rest, until_idle, user_of
 from .tools import TOOLS, WORKERS, current, placement_of
 from .witness import Witness, facts_in
 
@@ -112,7 +114,7 @@ async def _rest(options: Options, runtime: Runtime, visitors: list[Visitor], wit
     facts = list(facts_in(options.witness))
     acknowledged = {fact["call"] for fact in facts if fact["what"] == "outcome" and fact["how"] == "call"}
     for number, session_id in enumerate(options.sessions):
-        session = await runtime.open(session_id, USER)
+        session = await runtime.open(session_id, user_of(session_id))
         again = [
             (fact["call"], fact["tool"], fact["arguments"])
             for fact in facts
@@ -133,6 +135,7 @@ def run(options: Options) -> None:
     heartbeat.BEAT = options.pace * heartbeat.BEAT
     liveness.LEASE, liveness.LONG_LEASE = options.pace * liveness.LEASE, options.pace * liveness.LONG_LEASE
     sqlite.BUSY = options.busy
+    queue_turns.LATE, dispatcher.SWEEP = 0.0, 0.5  # users take turns whenever several wait in a queue
     if options.machine is not None:
         machine = options.machine
         liveness._machine = lambda: machine

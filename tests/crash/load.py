@@ -20,8 +20,6 @@ from callboard.storage.errors import StoreUnavailable
 from .tools import TOOLS
 from .witness import Witness
 
-USER = "ann"
-
 ALL_DAY: Mapping[str, float] = {
     "call": 50,
     "again": 5,
@@ -39,6 +37,11 @@ ALL_DAY: Mapping[str, float] = {
 """Actions of visitors, and their weights."""
 BESIDE: Mapping[str, float] = {"call": 2, "again": 2, "cancel": 1, "answer": 10, "say": 3, "take": 0.5, "look_back": 3}
 """Actions and weights in a process beside the working one."""
+
+
+def user_of(session_id: str) -> str:
+    """Return the user of a session: each has its own, so that users take turns in queues."""
+    return f"user of {session_id}"
 
 
 class Visitor:
@@ -108,7 +111,7 @@ class Visitor:
                 break
 
     async def enter(self) -> None:
-        self._session = await self._runtime.open(self._session_id, USER)
+        self._session = await self._runtime.open(self._session_id, user_of(self._session_id))
 
     async def _enter_once_the_store_answers(self) -> None:
         while True:

@@ -8,7 +8,7 @@ from pydantic_core import from_json
 
 from callboard import Runtime
 
-from .load import USER
+from .load import user_of
 from .scenario import Scenario, Scenarios
 from .tools import TOOLS, WORKERS, current
 from .witness import Witness
@@ -130,7 +130,7 @@ def test_e5_results_that_were_not_taken_wait(file_scenario: Scenario) -> None:
 async def _results_are_there(here: Scenario) -> None:
     current.witness = Witness(here.witness, "test")
     async with Runtime(TOOLS, workers=WORKERS, store=here.store) as runtime:
-        session = await runtime.open("s1", USER)
+        session = await runtime.open("s1", user_of("s1"))
         for record in await session.history():
             await session.result(record.id, timeout=90)
         assert session.has_pending_work
