@@ -14,9 +14,12 @@ from callboard.clock import SystemClock
 from callboard.execution.limits import Limits
 from callboard.sessions import dispatcher, queue_turns
 from callboard.sessions.queue_turns import USERS, QueueTurns
+from callboard.storage.change import Change
 from callboard.storage.owners import QueuedCall
 from callboard.storage.queues import QueueDepth
+from callboard.testing import ManualClock
 from callboard.testing.engine_contract import until
+from callboard.testing.store_rows import add, create, execution_row
 from tests.engines.conftest import Deployment, OpenDeployment
 
 pytestmark = pytest.mark.anyio
@@ -160,12 +163,36 @@ def test_h5_turns_level_what_runs(running: dict[str, int], count: int) -> None:
 async def test_h5_turns_of_users_that_wait_no_longer_are_forgotten() -> None:
     depths: tuple[QueueDepth, ...] = (QueueDepth("q", 2, 0.0, {"ann": 1, "ben": 1}),)
     turns = QueueTurns(open_store("memory://"), SystemClock(), lambda: depths, lambda tool: True)
-    call = QueuedCall("s", "x", "t", "q")
+    call = QueuedCall("s", "x", "t", "q", "ann")
     turns.took(["ann", "cleo"])
     assert not turns.were_taken("q")
-    turns._users("q")
+    await turns._users("q")
     assert turns._last_turns.keys() == {"ann"}
     assert turns.were_taken("q")
     depths = ()
     assert await turns.choose([call], []) == [call]
     assert not turns._last_turns
+
+
+async def test_h5_a_user_who_comes_to_a_late_queue_gets_a_turn_within_a_second() -> None:
+    clock, store = ManualClock(), open_store("memory://")
+    await store.open(lambda *_: None)
+
+    def waiting(user_id: str, count: int, at: float) -> list[Change]:
+        rows = [
+            execution_row(f"{user_id}{n}", user_id, user_id=user_id, owner=None, queue="q", queued_at=at)
+            for n in range(count)
+        ]
+        return [create(user_id, user_id=user_id), *map(add, rows)]
+
+    await store.commit(waiting("ann", 3, clock.time() - 9))
+    swept = tuple(await store.queue_depths())
+    turns = QueueTurns(store, clock, lambda: swept, lambda tool: True)
+    turns.took(["ann"])
+    calls = [QueuedCall("ann", "ann0", "add", "q", "ann")]
+    assert await turns.choose(calls, ["ann"]) == calls, "no other user waits"
+    await store.commit(waiting("ben", 1, clock.time()))
+    assert await turns.choose(calls, ["ann"]) == calls
+    await clock.advance(1.0)
+    assert await turns.choose(calls, ["ann"]) == [QueuedCall("ben", "ben0", "add", "q", "ben")]
+    await store.close()

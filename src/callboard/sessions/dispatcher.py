@@ -135,9 +135,9 @@ class Dispatcher:
 
     def submit(self, execution: Execution) -> None:
         """Send an execution that was handed over, and is stored now, to its queue."""
-        queue = execution.queue or DEFAULT_QUEUE
-        self._sent[queue][execution.scope.user_id] += 1
-        self.engine.submit(QueuedCall(execution.scope.id, execution.id, execution.name, queue))
+        queue, user_id = execution.queue or DEFAULT_QUEUE, execution.scope.user_id
+        self._sent[queue][user_id] += 1
+        self.engine.submit(QueuedCall(execution.scope.id, execution.id, execution.name, queue, user_id))
 
     def wake(self, session_id: str | None) -> None:
         """Have a gateway deliver late results of a session to its model, if this process has none."""

@@ -1,14 +1,15 @@
 """Whose executions a worker takes next from a queue.
 
 Messages arrive in the order of their calls. If several users have waited in a queue for long, that order would let one
-of them keep all others waiting. A message says only that an execution waits, so a worker may claim another one in its
-place: that of the user with the fewest executions on this worker, and among equals, of the user whose last turn is the
-longest ago.
+of them keep all others waiting. Then a worker claims what a message names only if its user is due: no other user who
+waits has fewer executions on this worker, and the user's last turn is not among the last. Since a message says only
+that an execution waits, the worker otherwise claims another one in its place: that of the user with the fewest
+executions on this worker, and among equals, of the user whose last turn is the longest ago.
 """
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..clock import Clock
 from ..storage.owners import QueuedCall
@@ -17,6 +18,8 @@ from ..storage.store import Store
 
 LATE = 5.0
 """Seconds after which a queue counts as late: until then, executions are taken in the order of their calls."""
+COUNT_AGAIN = 1.0
+"""Seconds after which the users of a late queue are counted again: one who has just come waits no longer for a turn."""
 USERS = 16
 """The most users that one query serves."""
 SPARE = 16
@@ -41,10 +44,12 @@ class QueueTurns:
         """Returns the queues at the last sweep."""
         self._can_run = can_run
         """Returns whether this worker can run a tool now."""
-        self._known: Sequence[QueueDepth] = ()
-        """The queues that `_waiting` was made of."""
-        self._waiting: dict[str, set[str]] = {}
-        """The users that wait in late queues, if there are several."""
+        self._swept: Sequence[QueueDepth] = ()
+        """The queues at the last sweep that was used."""
+        self._late: dict[str, set[str]] = {}
+        """The users that wait in late queues."""
+        self._counted_at = 0.0
+        """When they were counted."""
         self._shared_until: dict[str, float] = {}
         """Until when messages of a queue may name executions that were claimed in turn."""
         self._turn = 0
@@ -57,18 +62,26 @@ class QueueTurns:
         They are the same number, or fewer if the users in turn have no more.
         """
         queue = calls[0].queue
-        waiting = self._users(queue)
-        if not waiting:
+        waiting = await self._users(queue)
+        if len(waiting) < 2:
             return list(calls)
-        shares = self._shares(waiting, len(calls), Counter(running))
+        chosen: dict[tuple[str, str], QueuedCall] = {}
+        counts = Counter(running)
+        for call in calls:
+            if self._is_due(call.user_id, waiting, counts):
+                chosen[call.session_id, call.id] = call
+                counts[call.user_id] += 1
+        if len(chosen) == len(calls):
+            return list(calls)
+        shares = self._shares(waiting, len(calls) - len(chosen), counts)
         found = await self._store.queued_calls_of(queue, {user: count + SPARE for user, count in shares.items()})
-        chosen: list[QueuedCall] = []
         for user_id, count in shares.items():
-            possible = [call for call in found.get(user_id, ()) if self._can_run(call.tool)]
-            chosen += possible[:count]
+            others = [call for call in found.get(user_id, ()) if (call.session_id, call.id) not in chosen]
+            possible = [call for call in others if self._can_run(call.tool)]
+            chosen.update(((call.session_id, call.id), call) for call in possible[:count])
             if len(possible) < count:
                 waiting.discard(user_id)  # until the next sweep
-        return chosen or list(calls)
+        return list(chosen.values()) or list(calls)
 
     def took(self, users: Iterable[str]) -> None:
         """Note that this worker has claimed executions of users."""
@@ -80,18 +93,30 @@ class QueueTurns:
         """Return whether workers have lately claimed executions of a queue in turn, instead of those in messages."""
         return self._clock.monotonic() < self._shared_until.get(queue, 0.0)
 
-    def _users(self, queue: str) -> set[str]:
-        """Return the users that wait in a queue, if it is late and has several."""
-        depths = self._depths()
-        if depths is not self._known or not depths:
-            self._known = depths
-            late = self._clock.time() - LATE
-            shared = [each for each in depths if each.oldest_at < late and len(each.users) > 1]
-            self._waiting = {each.queue: set(each.users) for each in shared}
-            self._shared_until.update((each.queue, self._clock.monotonic() + AFTERWARDS) for each in shared)
-            users = set[str]().union(*(each.users for each in depths))
-            self._last_turns = {user: turn for user, turn in self._last_turns.items() if user in users}
-        return self._waiting.get(queue, set())
+    async def _users(self, queue: str) -> set[str]:
+        """Return the users that wait in a queue, if it is late. Those of a late queue are counted again and again."""
+        swept = self._depths()
+        if swept is not self._swept or not swept:
+            self._swept = swept
+            self._use(swept)
+        elif queue in self._late and self._clock.monotonic() >= self._counted_at + COUNT_AGAIN:
+            self._use(await self._store.queue_depths())
+        return self._late.get(queue, set())
+
+    def _use(self, depths: Sequence[QueueDepth]) -> None:
+        now = self._counted_at = self._clock.monotonic()
+        latest = self._clock.time() - LATE
+        self._late = {each.queue: set(each.users) for each in depths if each.oldest_at < latest}
+        self._shared_until.update((queue, now + AFTERWARDS) for queue, users in self._late.items() if len(users) > 1)
+        users = set[str]().union(*(each.users for each in depths))
+        self._last_turns = {user: turn for user, turn in self._last_turns.items() if user in users}
+
+    def _is_due(self, user_id: str, waiting: Collection[str], counts: Mapping[str, int]) -> bool:
+        """Return whether it is fair to claim the next execution for a user, by what runs here and the last turns."""
+        has_idle_user = len(waiting) > len(counts)
+        fewest = 0 if has_idle_user else min(counts.get(other, 0) for other in waiting)
+        turns_ago = self._turn - self._last_turns.get(user_id, -len(waiting))
+        return counts.get(user_id, 0) <= fewest and turns_ago >= len(waiting) / 2
 
     def _shares(self, users: set[str], count: int, running: Mapping[str, int]) -> Mapping[str, int]:
         """Return the users in turn, and how many executions each may have."""

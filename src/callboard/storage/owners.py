@@ -33,6 +33,7 @@ class QueuedCall(NamedTuple):
     id: str
     tool: str
     queue: str
+    user_id: str
 
 
 class Recovered(NamedTuple):

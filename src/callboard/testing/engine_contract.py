@@ -31,7 +31,7 @@ MakeEngine = Callable[[], Engine]
 
 
 def call(number: int, queue: str = "default") -> QueuedCall:
-    return QueuedCall("s", f"x{number}", "add", queue)
+    return QueuedCall("s", f"x{number}", "add", queue, "ann")
 
 
 async def plenty() -> int:

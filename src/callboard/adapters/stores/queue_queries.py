@@ -9,7 +9,13 @@ from ...storage.owners import QueuedCall
 from ...storage.queues import QueueDepth
 from .tables import executions, queued
 
-_QUEUED_CALL = executions.c.session_id, executions.c.id, executions.c.tool, executions.c.queue
+_QUEUED_CALL = (
+    executions.c.session_id,
+    executions.c.id,
+    executions.c.tool,
+    executions.c.queue,
+    executions.c.user_id,
+)
 
 
 def queue_depths(connection: Connection) -> list[QueueDepth]:
@@ -40,14 +46,14 @@ def queued_calls(connection: Connection, queue: str, before: float, limit: int) 
 def queued_calls_of(connection: Connection, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:
     """See `Queues.queued_calls_of`."""
     calls: dict[str, list[QueuedCall]] = {user_id: [] for user_id in users}
-    for user_id, *call in connection.execute(select_oldest(queue, users)) if users else ():
-        calls[user_id].append(QueuedCall(*call))
+    for row in connection.execute(select_oldest(queue, users)) if users else ():
+        calls[row.user_id].append(QueuedCall(*row))
     return calls
 
 
 def select_oldest(queue: str, users: Mapping[str, int]) -> CompoundSelect[*tuple[Any, ...]]:
     """Return the query for the oldest calls of users. It reads those from an index, and no others."""
-    waits = select(executions.c.user_id, *_QUEUED_CALL).where(queued, executions.c.queue == queue)
+    waits = select(*_QUEUED_CALL).where(queued, executions.c.queue == queue)
     oldest = waits.order_by(executions.c.queued_at)
     of_users = (oldest.where(executions.c.user_id == user_id).limit(count) for user_id, count in users.items())
     return union_all(*(select(calls.subquery()) for calls in of_users))

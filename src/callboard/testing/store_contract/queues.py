@@ -42,8 +42,8 @@ class QueueContract(Contract):
         ]
         tool = rows[0].tool
         assert await store.queued_calls("gpu", before=NOW + 9, limit=9) == [
-            QueuedCall("s", "2", tool, "gpu"),
-            QueuedCall("s", "1", tool, "gpu"),
+            QueuedCall("s", "2", tool, "gpu", "ann"),
+            QueuedCall("s", "1", tool, "gpu", "ann"),
         ]
         assert [call.id for call in await store.queued_calls("gpu", before=NOW + 2, limit=9)] == ["2"]
         assert [call.id for call in await store.queued_calls("gpu", before=NOW + 9, limit=1)] == ["2"]
@@ -68,7 +68,7 @@ class QueueContract(Contract):
             "ben": ["ben3", "ben2", "ben1", "ben0"],
             "none": [],
         }
-        assert found["ann"][0] == QueuedCall("ann", "ann3", rows[0].tool, "gpu")
+        assert found["ann"][0] == QueuedCall("ann", "ann3", rows[0].tool, "gpu", "ann")
         assert [depth.users for depth in await store.queue_depths()] == [{"ann": 1, "ben": 1}, {"ann": 4, "ben": 4}]
 
     async def test_o1_trace_contexts_of_calls_are_kept(self, store: Store) -> None:
@@ -89,7 +89,7 @@ class QueueContract(Contract):
         await store.commit([create(), *map(add, rows)])
         await store.commit([add(request_row("r", execution_id="2")), Change("s", cancel=["4"])])
         recovered = await store.recover("dead", 0, "heir")
-        assert recovered.requeued == (QueuedCall("s", "1", rows[0].tool, "gpu"),)
+        assert recovered.requeued == (QueuedCall("s", "1", rows[0].tool, "gpu", "ann"),)
         assert [claim.id for claim in recovered.claims] == ["5"]
         assert await store.owners() == []
         ready = await store.recover(None, 0, "heir")

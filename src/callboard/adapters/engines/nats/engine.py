@@ -159,7 +159,8 @@ class NatsEngine:
     # Sending
 
     def submit(self, call: QueuedCall) -> None:
-        self._unsent.append((self._queue_subject + call.queue, to_json([call.session_id, call.id, call.tool])))
+        body = to_json([call.session_id, call.id, call.tool, call.user_id])
+        self._unsent.append((self._queue_subject + call.queue, body))
         self._send_soon()
 
     def wake(self, session_id: str | None) -> None:

@@ -118,7 +118,7 @@ class Message:
 
     @classmethod
     def of(cls, message: Msg) -> "Message":
-        return cls(QueuedCall("", "", "", ""), message)
+        return cls(QueuedCall("", "", "", "", ""), message)
 
     async def done(self) -> None:
         await self.message.ack()
@@ -130,8 +130,8 @@ class Message:
 def queued_call(message: Msg, queue: str) -> QueuedCall | None:
     """Return the execution that a message names; None if it cannot be read."""
     try:
-        session_id, execution_id, tool = from_json(message.data)
-        return QueuedCall(str(session_id), str(execution_id), str(tool), queue)
+        session_id, execution_id, tool, *user_id = map(str, from_json(message.data))
+        return QueuedCall(session_id, execution_id, tool, queue, "".join(user_id))  # earlier versions sent no user
     except (TypeError, ValueError):
         log.warning("a message of the queue %s cannot be read", queue)
         return None

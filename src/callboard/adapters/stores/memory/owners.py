@@ -81,7 +81,7 @@ class MemoryOwners:
                     case ExecutionRow(queue=str(queue)) if owner is not None:
                         session.executions[row.id] = replace(row, owner=None)
                         if queue and not row.cancelling:
-                            requeued.append(QueuedCall(row.session_id, row.id, row.tool, queue))
+                            requeued.append(_queued_call(row))
                     case ExecutionRow() if owner is not None and _waits_for_person(row, statuses):
                         session.executions[row.id] = replace(row, owner=None)
                         waiting += 1
@@ -172,7 +172,7 @@ class MemoryOwners:
 
 
 def _queued_call(row: ExecutionRow) -> QueuedCall:
-    return QueuedCall(row.session_id, row.id, row.tool, row.queue or "")
+    return QueuedCall(row.session_id, row.id, row.tool, row.queue or "", row.user_id)
 
 
 def _is_ready(row: ExecutionRow, statuses: Statuses) -> bool:
