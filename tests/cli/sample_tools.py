@@ -161,7 +161,7 @@ async def noisy(ctx: ToolContext) -> str:
 @tool(namespace="sample")
 async def flood(ctx: ToolContext) -> None:
     """Post more events than are kept."""
-    await asyncio.gather(*(ctx.progress("flooding", None, str(number)) for number in range(250_000)))
+    await asyncio.gather(*(ctx.progress("flooding", None, str(number)) for number in range(120_000)))
 
 
 @tool(namespace="sample")

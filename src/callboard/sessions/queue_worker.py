@@ -179,7 +179,7 @@ class QueueWorker:
         return list(accepted.values())
 
     async def _claim(self, calls: Sequence[QueuedCall]) -> tuple[int, int]:
-        """Claim executions and carry them out. Return how many it were, and how many the limits of tools refused."""
+        """Claim executions and carry them out. Return how many were claimed, and how many were over limits of tools."""
         if not calls:
             return 0, 0
         tools = {call.tool: self._registry.get(call.tool) for call in calls}
