@@ -95,14 +95,14 @@ async def test_h5_a_user_with_many_calls_does_not_keep_others_waiting(deployment
 
 @pytest.mark.usefixtures("late_at_once")
 async def test_h5_every_call_runs_once_while_users_take_turns(deployment: OpenDeployment) -> None:
-    """Messages outnumber no executions and are outnumbered by none: without a sweep, no execution is left behind."""
+    """Each execution keeps its own message until it is claimed: without a sweep, none is left behind."""
     shop = Shop()
     async with deployment() as made:
         calls = {"ann": 40, "ben": 7, "cleo": 3, "dora": 1}
         await queue_calls(made, shop, calls)
         workers = [await made.worker(shop.tools(), concurrency=size) for size in (1, 3, 8)]
         await until(lambda: len(shop.served) == 12)
-        for worker in workers:
+        for worker in workers[1:]:  # the first does not know that users take turns
             assert worker.dispatcher is not None
             await worker.dispatcher.sweep()
         shop.may_end.set()
@@ -140,13 +140,57 @@ async def test_h5_no_user_can_fill_a_queue(deployment: OpenDeployment) -> None:
         ann, ben = await gateway.open("a", "ann"), await gateway.open("b", "ben")
         for n in range(3):
             assert (await ann.call("serve", {"n": n})).status == "started"
-        for _ in range(2):
-            refused = await ann.call("serve", {"n": 3})
-            assert refused.error is not None
-            assert (refused.error.category, refused.error.retryable) == ("resource", True)
-            assert "3 calls of this user wait there, which is the user's share" in str(refused.error)
-            await gateway.dispatcher.sweep()  # the same by the count of the store
+            await gateway.dispatcher.sweep()
+        refused = await ann.call("serve", {"n": 3})
+        assert refused.error is not None
+        assert (refused.error.category, refused.error.retryable) == ("resource", True)
+        assert "3 calls of this user wait there, which is the user's share" in str(refused.error)
         assert (await ben.call("serve", {"n": 0})).status == "started"
+
+
+async def test_h5_calls_between_two_sweeps_are_counted(deployment: OpenDeployment) -> None:
+    shop = Shop()
+    async with deployment() as made:
+        gateway = await made.gateway(shop.tools(), limits=Limits(queue=40))
+        ann, ben = await gateway.open("a", "ann"), await gateway.open("b", "ben")
+        started = [(await ann.call("serve", {"n": n})).error is None for n in range(40)]
+        assert 10 <= sum(started) <= 20, "half of the queue, less what was counted twice for a moment"
+        assert (await ben.call("serve", {"n": 0})).status == "started"
+
+
+async def test_h5_calls_that_workers_have_claimed_take_no_room(deployment: OpenDeployment) -> None:
+    shop = Shop()
+    shop.may_end.set()
+    async with deployment() as made:
+        gateway = await made.gateway(shop.tools(), limits=Limits(queue=32))
+        await made.worker(shop.tools())
+        ann = await gateway.open("a", "ann")
+        for n in range(60):
+            call = await ann.call("serve", {"n": n})
+            assert (await ann.result(call.execution_id or "", timeout=90)).value == n
+
+
+@pytest.mark.usefixtures("late_at_once")
+async def test_h5_turns_leave_messages_to_workers_with_other_tools(deployment: OpenDeployment) -> None:
+    """A worker that has one tool gets the calls of that tool, although another worker was given their messages."""
+    shop, branch = Shop(), Shop()
+    shop.may_use_printer.set()
+    branch.may_end.set()
+    async with deployment() as made:
+        _, ben = await queue_calls(made, shop, {"ann": 10, "ben": 0})
+        for n in range(3):
+            assert (await ben.call("print_page", {"n": n})).status == "started"
+        first = await made.worker(shop.tools(), concurrency=1)
+        assert first.dispatcher is not None
+        await until(lambda: shop.ran.total() == 1)
+        await first.dispatcher.sweep()
+        assert first.worker is not None
+        first.worker.concurrency = 2
+        first.worker._changed.set()
+        await until(lambda: shop.ran.total() == 2)
+        assert "printer" in shop.served, "the messages were ann's"
+        await made.worker(Registry([each for each in branch.tools() if each.name == "serve"]), concurrency=4)
+        await until(lambda: branch.ran.total() == 8)
 
 
 @given(running=st.dictionaries(st.text(max_size=2), st.integers(0, 5), min_size=1), count=st.integers(1, 40))
@@ -165,12 +209,10 @@ async def test_h5_turns_of_users_that_wait_no_longer_are_forgotten() -> None:
     turns = QueueTurns(open_store("memory://"), SystemClock(), lambda: depths, lambda tool: True)
     call = QueuedCall("s", "x", "t", "q", "ann")
     turns.took(["ann", "cleo"])
-    assert not turns.were_taken("q")
     await turns._users("q")
     assert turns._last_turns.keys() == {"ann"}
-    assert turns.were_taken("q")
     depths = ()
-    assert await turns.choose([call], []) == [call]
+    assert await turns.choose([call], []) == {("s", "x"): call}
     assert not turns._last_turns
 
 
@@ -190,9 +232,10 @@ async def test_h5_a_user_who_comes_to_a_late_queue_gets_a_turn_within_a_second()
     turns = QueueTurns(store, clock, lambda: swept, lambda tool: True)
     turns.took(["ann"])
     calls = [QueuedCall("ann", "ann0", "add", "q", "ann")]
-    assert await turns.choose(calls, ["ann"]) == calls, "no other user waits"
+    first = {("ann", "ann0"): calls[0]}
+    assert await turns.choose(calls, ["ann"]) == first, "no other user waits"
     await store.commit(waiting("ben", 1, clock.time()))
-    assert await turns.choose(calls, ["ann"]) == calls
+    assert await turns.choose(calls, ["ann"]) == first
     await clock.advance(1.0)
-    assert await turns.choose(calls, ["ann"]) == [QueuedCall("ben", "ben0", "add", "q", "ben")]
+    assert list(await turns.choose(calls, ["ann"])) == [("ben", "ben0")]
     await store.close()

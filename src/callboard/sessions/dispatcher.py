@@ -27,6 +27,10 @@ SWEEP = 5.0
 """Seconds between two sweeps, and the age at which an execution without a message counts as lost."""
 UNSERVED = 30.0
 """Seconds after which the sessions of executions get a notice that no worker serves their queue."""
+RECOUNT = 8
+"""Queues are counted again after this process has sent an eighth of what may wait: workers may have claimed it."""
+COUNT_PAUSE = 0.05
+"""Seconds between two counts at least."""
 PAGE = 1_000
 """Executions of a queue that one sweep submits again at most."""
 
@@ -70,9 +74,11 @@ class Dispatcher:
         self._sweep_now = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.depths: tuple[QueueDepth, ...] = ()
-        """The queues at the last sweep."""
+        """The queues at the last count."""
         self._sent: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """The number of executions that were sent since, by queue and user."""
+        self._count_now = asyncio.Event()
+        self._counting = asyncio.Lock()
         self.unserved_queues: frozenset[str] = frozenset()
         """The queues in which executions wait although no worker serves them, at the last sweep."""
         self._told: set[str] = set()
@@ -86,6 +92,7 @@ class Dispatcher:
         await self.engine.open(self._sweep_now.set)
         loop = asyncio.get_running_loop()
         self._tasks.append(loop.create_task(self._run(), name="callboard: dispatcher"))
+        self._tasks.append(loop.create_task(self._count_again(), name="callboard: queue counts"))
         if self._woken is not None:
             self._tasks.append(loop.create_task(self.engine.serve_wakes(self._wake_here), name="callboard: wakes"))
 
@@ -115,7 +122,7 @@ class Dispatcher:
         """Raise `ToolError` (resource) if a queue has no room for another execution of a user.
 
         A user may have as many executions there as there is room left, so that no user can fill a queue. It counts
-        the executions of the last sweep, and those that this process has sent since.
+        the executions that were stored at the last count, and those that this process has sent since.
         """
         depth = next((depth for depth in self.depths if depth.queue == queue), None)
         sent = self._sent[queue]
@@ -130,14 +137,17 @@ class Dispatcher:
             )
         else:
             return
+        self._count_now.set()
         message = f"{message} Nothing was done; try again later."
         raise ToolError(message, category=ErrorCategory.RESOURCE, retryable=True)
 
     def submit(self, execution: Execution) -> None:
         """Send an execution that was handed over, and is stored now, to its queue."""
-        queue, user_id = execution.queue or DEFAULT_QUEUE, execution.scope.user_id
-        self._sent[queue][user_id] += 1
-        self.engine.submit(QueuedCall(execution.scope.id, execution.id, execution.name, queue, user_id))
+        scope, queue = execution.scope, execution.queue or DEFAULT_QUEUE
+        self._sent[queue][scope.user_id] += 1
+        if self._sent[queue].total() >= self._most_waiting / RECOUNT:
+            self._count_now.set()
+        self.engine.submit(QueuedCall(scope.id, execution.id, execution.name, queue, scope.user_id))
 
     def wake(self, session_id: str | None) -> None:
         """Have a gateway deliver late results of a session to its model, if this process has none."""
@@ -183,10 +193,7 @@ class Dispatcher:
         there for `patience` seconds.
         """
         now = self._clock.time()
-        counted = {queue: Counter(sent) for queue, sent in self._sent.items()}
-        self.depths = tuple(await self._store.queue_depths())
-        for queue, sent in counted.items():  # the store has counted these too
-            self._sent[queue] -= sent
+        await self._count()
         for depth in self.depths:
             await self._waiting.end_overdue(depth.queue, depth.oldest_at)
         if not self.engine.connected:
@@ -205,6 +212,25 @@ class Dispatcher:
             workers = await self.engine.workers()
             self.gateways = max(1, sum(GATEWAY_QUEUE in worker.queues for worker in workers))
             await self._report_unserved(late, workers, now - patience)
+
+    async def _count(self) -> None:
+        """Count the executions that wait in queues."""
+        async with self._counting:
+            counted = {queue: Counter(sent) for queue, sent in self._sent.items()}
+            self.depths = tuple(await self._store.queue_depths())
+            for queue, sent in counted.items():
+                self._sent[queue] -= sent
+
+    async def _count_again(self) -> None:
+        """Count when it is needed before the next sweep."""
+        while True:
+            await self._count_now.wait()
+            self._count_now.clear()
+            try:
+                await self._count()
+            except StoreError as error:
+                log.debug("the queues were not counted: %s", error)
+            await asyncio.sleep(COUNT_PAUSE)
 
     async def _report_unserved(self, late: list[str], workers: list[WorkerStatus], before: float) -> None:
         """Tell the sessions of executions that have waited long in queues that no worker serves."""

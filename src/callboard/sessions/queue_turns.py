@@ -2,9 +2,9 @@
 
 Messages arrive in the order of their calls. If several users have waited in a queue for long, that order would let one
 of them keep all others waiting. Then a worker claims what a message names only if its user is due: no other user who
-waits has fewer executions on this worker, and the user's last turn is not among the last. Since a message says only
-that an execution waits, the worker otherwise claims another one in its place: that of the user with the fewest
-executions on this worker, and among equals, of the user whose last turn is the longest ago.
+waits has fewer executions on this worker, and the user's last turn is not among the last. Otherwise it claims an
+execution of the user with the fewest executions on this worker, and among equals, of the user whose last turn was
+longest ago.
 """
 
 import heapq
@@ -24,8 +24,6 @@ USERS = 16
 """The most users that one query serves."""
 SPARE = 16
 """Executions of a user that are read beyond those that are wanted, since this worker may not be able to run some."""
-AFTERWARDS = 30.0
-"""Seconds for which messages may name executions that were claimed in turn, after a queue was late."""
 
 
 class QueueTurns:
@@ -50,48 +48,43 @@ class QueueTurns:
         """The users that wait in late queues."""
         self._counted_at = 0.0
         """When they were counted."""
-        self._shared_until: dict[str, float] = {}
-        """Until when messages of a queue may name executions that were claimed in turn."""
         self._turn = 0
         self._last_turns: dict[str, int] = {}
         """The number of the last turn of each user."""
 
-    async def choose(self, calls: Sequence[QueuedCall], running: Iterable[str]) -> list[QueuedCall]:
+    async def choose(self, calls: Sequence[QueuedCall], running: Iterable[str]) -> dict[tuple[str, str], QueuedCall]:
         """Return the executions to claim, given those that messages of one queue name, and the users of what runs.
 
         They are the same number, or fewer if the users in turn have no more.
         """
         queue = calls[0].queue
         waiting = await self._users(queue)
+        named = {(call.session_id, call.id): call for call in calls}
         if len(waiting) < 2:
-            return list(calls)
-        chosen: dict[tuple[str, str], QueuedCall] = {}
+            return named
         counts = Counter(running)
-        for call in calls:
+        chosen: dict[tuple[str, str], QueuedCall] = {}
+        for key, call in named.items():
             if self._is_due(call.user_id, waiting, counts):
-                chosen[call.session_id, call.id] = call
+                chosen[key] = call
                 counts[call.user_id] += 1
-        if len(chosen) == len(calls):
-            return list(calls)
-        shares = self._shares(waiting, len(calls) - len(chosen), counts)
+        if len(chosen) == len(named):
+            return named
+        shares = self._shares(waiting, len(named) - len(chosen), counts)
         found = await self._store.queued_calls_of(queue, {user: count + SPARE for user, count in shares.items()})
         for user_id, count in shares.items():
-            others = [call for call in found.get(user_id, ()) if (call.session_id, call.id) not in chosen]
-            possible = [call for call in others if self._can_run(call.tool)]
-            chosen.update(((call.session_id, call.id), call) for call in possible[:count])
+            others = {(call.session_id, call.id): call for call in found.get(user_id, ()) if self._can_run(call.tool)}
+            possible = [key for key in others if key not in chosen]
+            chosen.update((key, others[key]) for key in possible[:count])
             if len(possible) < count:
-                waiting.discard(user_id)  # until the next sweep
-        return list(chosen.values()) or list(calls)
+                waiting.discard(user_id)  # until they are counted again
+        return chosen or named
 
     def took(self, users: Iterable[str]) -> None:
         """Note that this worker has claimed executions of users."""
         for user_id in users:
             self._turn += 1
             self._last_turns[user_id] = self._turn
-
-    def were_taken(self, queue: str) -> bool:
-        """Return whether workers have lately claimed executions of a queue in turn, instead of those in messages."""
-        return self._clock.monotonic() < self._shared_until.get(queue, 0.0)
 
     async def _users(self, queue: str) -> set[str]:
         """Return the users that wait in a queue, if it is late. Those of a late queue are counted again and again."""
@@ -104,10 +97,9 @@ class QueueTurns:
         return self._late.get(queue, set())
 
     def _use(self, depths: Sequence[QueueDepth]) -> None:
-        now = self._counted_at = self._clock.monotonic()
+        self._counted_at = self._clock.monotonic()
         latest = self._clock.time() - LATE
         self._late = {each.queue: set(each.users) for each in depths if each.oldest_at < latest}
-        self._shared_until.update((queue, now + AFTERWARDS) for queue, users in self._late.items() if len(users) > 1)
         users = set[str]().union(*(each.users for each in depths))
         self._last_turns = {user: turn for user, turn in self._last_turns.items() if user in users}
 

@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-import math
 import os
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..clock import Clock
 from ..errors import ToolError
@@ -25,8 +24,7 @@ log = logging.getLogger("callboard.engine")
 UNKNOWN_TOOL_DELAY = 1.0
 """Seconds before a message of a tool that this worker does not have is delivered again."""
 BUSY_TOOL_DELAY = 0.25
-"""Seconds before a message is delivered again that this worker can do nothing for at the moment: as many calls of a
-tool run as may, or other workers were faster."""
+"""Seconds before a message of a tool is delivered again of which as many calls run as may."""
 STORE_DELAY = 1.0
 """Seconds before a message is delivered again that could not be claimed, since the store did not answer."""
 
@@ -133,38 +131,31 @@ class QueueWorker:
     async def _carry_out(self, messages: Sequence[QueueMessage]) -> None:
         """Claim as many executions as there are messages, and carry them out.
 
-        A message stands for one execution that waits in the queue, usually for the one that it names. If users take
-        turns, another worker may have claimed that one instead of the one that its own message named, which still
-        waits then. So the oldest one is claimed in its place.
+        They are those that the messages name, unless it is the turn of other users. Then the messages are put back: an
+        execution that waits keeps its own message, and one that is gone needs none.
         """
         waiting = await self._accept(messages)
         if not waiting:
             return
         try:
             running = (each.scope.user_id for each in self.running.values())
-            chosen = await self._turns.choose([message.call for message in waiting], running)
-            claimed, refused = await self._claim(chosen)
-            gone, others = len(waiting) - claimed - refused, list[QueuedCall]()
-            if gone > 0 and self._turns.were_taken(chosen[0].queue):
-                others = await self._store.queued_calls(chosen[0].queue, before=math.inf, limit=gone)
-                again = await self._claim([call for call in others if self._can_run(call.tool)])
-                claimed, refused = claimed + again[0], refused + again[1]
+            chosen = await self._turns.choose([message.call for message in waiting.values()], running)
+            refused = await self._claim(chosen)
         except StoreError as error:
             log.debug("the store was not reached: %s", error)
-            for message in waiting:
+            for message in waiting.values():
                 await message.put_back(STORE_DELAY)
             return
-        for message in waiting[:refused]:
-            await message.put_back(BUSY_TOOL_DELAY)
-        left = waiting[refused:]
-        done = claimed if others else len(left)
-        for message in left[:done]:
-            await message.done()
-        for message in left[done:]:
-            await message.put_back(BUSY_TOOL_DELAY)
+        for key, message in waiting.items():
+            if key in refused:
+                await message.put_back(BUSY_TOOL_DELAY)
+            elif key in chosen:
+                await message.done()
+            else:
+                await message.put_back()
 
-    async def _accept(self, messages: Sequence[QueueMessage]) -> list[QueueMessage]:
-        """Return the messages that this worker has the tools and the room for, and put the others back."""
+    async def _accept(self, messages: Sequence[QueueMessage]) -> dict[tuple[str, str], QueueMessage]:
+        """Return the messages that this worker has the tools and the room for, by key, and put the others back."""
         accepted: dict[tuple[str, str], QueueMessage] = {}
         for message in messages:
             call = message.call
@@ -176,22 +167,19 @@ class QueueWorker:
                 await message.done()
             else:
                 accepted[call.session_id, call.id] = message
-        return list(accepted.values())
+        return accepted
 
-    async def _claim(self, calls: Sequence[QueuedCall]) -> tuple[int, int]:
-        """Claim executions and carry them out. Return how many were claimed, and how many were over limits of tools."""
-        if not calls:
-            return 0, 0
-        tools = {call.tool: self._registry.get(call.tool) for call in calls}
+    async def _claim(self, calls: Mapping[tuple[str, str], QueuedCall]) -> Collection[tuple[str, str]]:
+        """Claim executions and carry them out. Return those over the limits of their tools, which still wait."""
+        tools = {call.tool: self._registry.get(call.tool) for call in calls.values()}
         limits = {name: tool.concurrency for name, tool in tools.items() if tool and tool.concurrency is not None}
-        keys = {(call.session_id, call.id): call for call in calls}
-        sessions = await self._recovery.sessions_of(keys)
-        claimed = await self._store.claim(list(keys), self._owner, limits)
+        sessions = await self._recovery.sessions_of(calls)
+        claimed = await self._store.claim(list(calls), self._owner, limits)
         until = self._clock.monotonic() + BUSY_TOOL_DELAY
-        self._busy.update((keys[key].tool, until) for key in claimed.refused)
+        self._busy.update((calls[key].tool, until) for key in claimed.refused)
         self._turns.took(row.user_id for row in claimed.rows)
         await self._recovery.carry_on(claimed, sessions, self._add)
-        return sum((row.session_id, row.id) in keys for row in claimed.rows), len(claimed.refused)
+        return set(claimed.refused)
 
     def _can_run(self, tool: str) -> bool:
         """Return whether this worker has a tool, and the limit of the tool was not reached a moment ago."""

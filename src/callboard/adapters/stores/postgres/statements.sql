@@ -156,8 +156,8 @@ ON CONFLICT (session_id, id) DO UPDATE SET
     attempt = excluded.attempt, max_attempts = excluded.max_attempts, late = excluded.late,
     parent_id = excluded.parent_id, queued_at = excluded.queued_at, started_at = excluded.started_at,
     completed_at = excluded.completed_at, owner = excluded.owner, retry_at = excluded.retry_at,
-    queue = excluded.queue, trace = excluded.trace, document = excluded.document, shown = excluded.shown, errors = excluded.errors,
-    value = excluded.value, error = excluded.error, cancelling = excluded.cancelling;
+    queue = excluded.queue, trace = excluded.trace, document = excluded.document, shown = excluded.shown,
+    errors = excluded.errors, value = excluded.value, error = excluded.error, cancelling = excluded.cancelling;
 
 -- cancel_executions: Mark executions to be cancelled.
 UPDATE executions SET cancelling = true
