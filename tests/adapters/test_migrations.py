@@ -108,6 +108,7 @@ FOURTEENTH = [
     "INSERT INTO memory_entries (user_id, session_id, position, note_key, at, words)"
     f" VALUES ('ann', NULL, NULL, 'k', 1800000000.0, '{index_text('ann', 'k green tea')}')",
 ]
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 FIFTEENTH = [
     *FOURTEENTH,
     "INSERT INTO documents (user_id, collection, key, version, updated_at, writer, size, value)"
@@ -130,7 +131,7 @@ CONTENTS = {
     "0014": FOURTEENTH,
     "0015": FIFTEENTH,
     "0016": FIFTEENTH,
-    "0017": [*FIFTEENTH, "UPDATE executions SET trace = NULL"],
+    "0017": [*FIFTEENTH, f"UPDATE executions SET trace = '{TRACE}' WHERE id = 'x'"],
 }
 """Statements that write the contents of a database of each revision, as that revision wrote them."""
 
@@ -163,7 +164,7 @@ def at_revision(engine: Engine, revision: str) -> None:
             connection.exec_driver_sql(text.replace("%", "%%"))
 
 
-async def check(store: Store, wake: str | None, writes: int, retry_at: float | None) -> None:
+async def check(store: Store, wake: str | None, writes: int, retry_at: float | None, trace: str | None) -> None:
     """Check that the store has everything of `CONTENTS` and can be written."""
     fields: dict[str, Any] = {"channel": "voice", "allow": ("t",), "tools": ("t",), "unconsumed": ("y",), "wake": wake}
     assert await store.sessions() == [session_row(last_seq=3, first_seq=2, writes=writes, active_at=1.5, **fields)]
@@ -172,7 +173,8 @@ async def check(store: Store, wake: str | None, writes: int, retry_at: float | N
     page = await store.events("s", 0, 9)
     assert [json.loads(line)["data"]["n"] for line in page.lines] == [2, 3]
     assert (page.first, page.first_seq, page.last_seq) == (2, 2, 3)
-    running, ended = execution_row(document=b"{}", retry_at=retry_at), finished_row("y", document=b"{}")
+    running = execution_row(document=b"{}", retry_at=retry_at, trace=trace)
+    ended = finished_row("y", document=b"{}")
     assert await store.executions("s") == [running, ended]
     assert await store.requests() == [request_row()]
     assert await store.transcript("s") == [b'{"b":1}']
@@ -224,7 +226,8 @@ async def test_d2_database_of_every_revision_is_migrated_to_the_newest(url: str,
         kept_documents = [document_row(value=b'{"a":1}', version=3)]
         assert await store.documents("ann", "c") == (kept_documents if revision >= "0015" else [])
         wake, writes = "wait" if revision >= "0004" else None, 7 if revision >= "0005" else 0
-        await check(store, wake, writes, NOW + 20 if revision >= "0006" else None)
+        retry_at, trace = NOW + 20 if revision >= "0006" else None, TRACE if revision >= "0017" else None
+        await check(store, wake, writes, retry_at, trace)
     finally:
         await store.close()
     assert await asyncio.to_thread(migrate, url) == (REVISION, REVISION)

@@ -39,11 +39,11 @@ class QueueTurns:
         self._store = store
         self._clock = clock
         self._depths = depths
-        """Returns the queues at the last sweep."""
+        """Returns the queues at the last count of the dispatcher."""
         self._can_run = can_run
         """Returns whether this worker can run a tool now."""
-        self._swept: Sequence[QueueDepth] = ()
-        """The queues at the last sweep that was used."""
+        self._known: Sequence[QueueDepth] = ()
+        """The last of these that was used."""
         self._late: dict[str, set[str]] = {}
         """The users that wait in late queues."""
         self._counted_at = 0.0
@@ -88,10 +88,10 @@ class QueueTurns:
 
     async def _users(self, queue: str) -> set[str]:
         """Return the users that wait in a queue, if it is late. Those of a late queue are counted again and again."""
-        swept = self._depths()
-        if swept is not self._swept or not swept:
-            self._swept = swept
-            self._use(swept)
+        depths = self._depths()
+        if depths is not self._known or not depths:
+            self._known = depths
+            self._use(depths)
         elif queue in self._late and self._clock.monotonic() >= self._counted_at + COUNT_AGAIN:
             self._use(await self._store.queue_depths())
         return self._late.get(queue, set())
