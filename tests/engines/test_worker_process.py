@@ -2,16 +2,19 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from callboard import Runtime, Session
 from callboard.runtime import migrate_store
+from callboard.telemetry.metrics import CONTENT_TYPE
 from callboard.testing.engine_contract import until
 from tests.engines import worker_tools
 from tests.nats_servers import NatsServer
@@ -87,6 +90,35 @@ async def test_d3_a_worker_finishes_its_calls_when_it_is_stopped(
         assert await asyncio.to_thread(process.wait, DEADLINE) == 0
         start()
         assert await end(session, waiting.execution_id) == "2", "it waited for another worker"
+
+
+async def test_d3_a_worker_reports_its_health_until_its_calls_have_ended(
+    start: Start, postgres_url: str, nats: str, notes: Path
+) -> None:
+    async with Runtime(worker_tools.tools, store=postgres_url, engine=nats) as gateway:
+        session = await gateway.open("s", "ann")
+        process = start("--port", "0")
+        address = await asyncio.to_thread(health_address, process)
+        call = await session.call("once", {"n": 1})
+        await noted(notes, "once")
+        process.send_signal(signal.SIGTERM)
+        async with httpx2.AsyncClient(base_url=address) as client:
+            health = await client.get("/healthz")
+            metrics = await client.get("/metrics")
+        assert (health.status_code, health.json()) == (200, {"store": "ok", "engine": "ok"})
+        assert metrics.headers["content-type"] == CONTENT_TYPE
+        assert "callboard_executions" in metrics.text
+        assert await end(session, call.execution_id) == "once 1"
+        assert await asyncio.to_thread(process.wait, DEADLINE) == 0
+
+
+def health_address(process: "subprocess.Popen[str]") -> str:
+    """Return the address that a worker logs at its start."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"health and metrics at (http://\S+?)[\s\"]", line):
+            return found[1]
+    raise AssertionError(f"the worker ended with {process.wait()}")
 
 
 async def test_e5_the_work_of_a_killed_worker_goes_on(start: Start, postgres_url: str, nats: str, notes: Path) -> None:

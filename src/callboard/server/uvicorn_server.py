@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from ..errors import CallboardError
 from .app_services import AppServices
 from .connection import Connection
+from .lingering import LingeringConnections
 
 TICK = 0.05
 """Seconds between two checks for running turns during the shutdown."""
@@ -58,9 +59,14 @@ class Server(uvicorn.Server):
 def create_server(app: Starlette, *, grace: float = 10.0) -> Server:
     """Create the server of an app of `create_app`. Run it with `await server.serve(sockets=[listen(host, port)])`."""
     services: AppServices = app.state.services
-    config = uvicorn.Config(
+    return Server(server_config(app, services.lingering, grace), services, grace)
+
+
+def server_config(app: Starlette, lingering: LingeringConnections, grace: float) -> uvicorn.Config:
+    """Return uvicorn's configuration of a server with Callboard's connections."""
+    return uvicorn.Config(
         app,
-        http=cast("type[asyncio.Protocol]", partial(Connection, lingering=services.lingering)),
+        http=cast("type[asyncio.Protocol]", partial(Connection, lingering=lingering)),
         ws="none",
         log_config=None,
         access_log=False,
@@ -70,7 +76,6 @@ def create_server(app: Starlette, *, grace: float = 10.0) -> Server:
         timeout_graceful_shutdown=max(1, round(grace)),
         lifespan="on",
     )
-    return Server(config, services, grace)
 
 
 def listen(host: str, port: int) -> socket.socket:

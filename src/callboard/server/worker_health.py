@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, closing
+from contextlib import AbstractContextManager, asynccontextmanager, closing, nullcontext
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -12,7 +13,15 @@ from starlette.routing import Route
 from ..runtime import Runtime
 from ..telemetry import measure
 from ..telemetry.metrics import CONTENT_TYPE
-from .uvicorn_server import create_server, listen
+from .lingering import LingeringConnections
+from .uvicorn_server import listen, server_config
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals to the worker, so that it responds until the worker's calls have ended."""
+
+    def capture_signals(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 @asynccontextmanager
@@ -30,7 +39,7 @@ async def serve_health(runtime: Runtime, host: str, port: int) -> AsyncGenerator
 
     with closing(listen(host, port)) as listener, measure(runtime) as measured:
         app = Starlette(routes=[Route("/healthz", health), Route("/metrics", metrics)])
-        server = create_server(app, grace=1.0)
+        server = _Server(server_config(app, LingeringConnections(), grace=1.0))
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             yield f"http://{host}:{listener.getsockname()[1]}"

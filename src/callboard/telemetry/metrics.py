@@ -5,8 +5,9 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from ..runtime import Runtime
@@ -15,7 +16,7 @@ from ..turns import TurnStatus, Usage
 from .collector import RuntimeCollector, buckets
 from .turn_watch import LOST, STATUSES, TurnEnd, TurnWatch
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 """The media type of `render`."""
 
 

@@ -6,12 +6,12 @@ from starlette.types import ASGIApp
 
 from ...protocols.problem import Problem
 from ...storage.errors import StoreError
+from ...telemetry.metrics import CONTENT_TYPE
 from ..endpoint import ApiCall, Nothing, endpoint
 from ..models import Health
 
 PATIENCE = 3.0
 """Seconds that the store may take to respond."""
-METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def get_health(call: ApiCall[Nothing, Nothing]) -> Health:
@@ -37,7 +37,7 @@ async def get_metrics(call: ApiCall[Nothing, Nothing]) -> ASGIApp:
     """Get metrics for Prometheus."""
     if call.services.metrics is None:
         raise Problem(404, "not_found", "Not found", "This server has no metrics.")
-    return Response(call.services.metrics(), media_type=METRICS)
+    return Response(call.services.metrics(), media_type=CONTENT_TYPE)
 
 
 def _not_ready(why: str) -> Problem:
