@@ -16,6 +16,7 @@ from callboard.storage.session_list import ListPosition, SessionSummary
 from callboard.storage.store import Store
 from callboard.testing import ManualClock
 from callboard.testing.store_rows import NOW, create, event, session_row
+from callboard.tools.front_end import FrontEndTool, front_end_tools
 from tests.server.conftest import TOOLS, Served, serve
 
 pytestmark = pytest.mark.anyio
@@ -67,6 +68,15 @@ async def test_h1_sessions_are_listed_by_activity_with_their_open_work(timed: Se
     await timed.post("/api/executions", {"session_id": "c", "tool": "wait_for_ever"})
     found = [(each["session_id"], each["waiting"], each["running"]) for each in (await listed(timed))["sessions"]]
     assert found == [("c", 0, True), ("b", 1, False), ("a", 0, False)]
+
+
+async def test_h1_a_call_of_a_page_tool_runs_and_waits_for_no_person(timed: Served) -> None:
+    (paint,) = front_end_tools([FrontEndTool(name="paint", description="Paint the page.", parameters={})])
+    timed.runtime.registry.register(paint)
+    await timed.session("a")
+    await timed.post("/api/executions", {"session_id": "a", "tool": "paint"})
+    (session,) = (await listed(timed))["sessions"]
+    assert (session["waiting"], session["running"]) == (0, True)
 
 
 async def test_h1_list_is_searched_by_title(timed: Served, clock: ManualClock) -> None:

@@ -35,7 +35,8 @@ def list_live_sessions(
         for position in sorted(found, reverse=True)
         if (before is None or position < before) and (after is None or position > after)
     ][:limit]
-    waiting = Counter(each.session_id for each in requests if each.expires_at is None or each.expires_at > now)
+    asking = (each for each in requests if each.asks_person)
+    waiting = Counter(each.session_id for each in asking if each.expires_at is None or each.expires_at > now)
     return [_summary(found[position], position.active_at, waiting[position.session_id]) for position in page]
 
 
@@ -47,8 +48,8 @@ def _active_at(session: LiveSession) -> float:
 
 
 def _summary(session: LiveSession, active_at: float, waiting: int) -> SessionSummary:
-    running = (each for each in session.calls.unfinished if each.request is None or each.request.status != "open")
-    is_running = session.is_processing or any(True for _ in running)
+    calls = session.calls.unfinished
+    is_running = session.is_processing or any(each.request is None or not each.request.asks_person for each in calls)
     row = replace(session.row(), last_seq=session.board.last_seq)
     usage = None if session.current_conversation is None else session.current_conversation.usage
     stored = None if usage is None else usage.encode()

@@ -6,6 +6,8 @@ entries of a transcript are returned byte for byte.
 
 from dataclasses import dataclass
 
+from ..types import RequestPurpose
+
 TOOL, WORKER = "tool", "worker"
 """The kinds of executions: a call of a tool, and the work on a user's request, of which only the answer is posted."""
 TURN, INPUT = "turn", "input"
@@ -170,6 +172,11 @@ class RequestRow:
     created_at: float
     expires_at: float | None
     answered_at: float | None
+
+    @property
+    def asks_person(self) -> bool:
+        """Whether it is open and a person must answer it. The page answers the requests of its own tools."""
+        return self.status == "open" and self.purpose != RequestPurpose.FRONT_END_TOOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,6 @@ from ....storage.records import MAX_IDEMPOTENCY_KEYS
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
 from ....storage.session_list import SessionSummary, advance_activity
 from ....storage.spoken import spoken
-from ....types import RequestPurpose
 from ....user_memory import MemoryHit, MemorySource, Note
 from ..conflicts import find_conflict
 from ..event_header import event_header
@@ -225,13 +224,7 @@ class MemoryState:
 
     def summary(self, session: MemorySession, now: float) -> SessionSummary:
         """Return a session as it is listed."""
-        asking = [
-            each
-            for each in self.requests.values()
-            if each.session_id == session.row.id
-            and each.status == "open"
-            and each.purpose != RequestPurpose.FRONT_END_TOOL
-        ]
+        asking = [each for each in self.requests.values() if each.session_id == session.row.id and each.asks_person]
         waiting = sum(each.expires_at is None or each.expires_at > now for each in asking)
         unfinished = {row.id for row in session.executions.values() if row.completed_at is None}
         calls = unfinished.difference(each.execution_id for each in asking)
