@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ToolError, tool
-from callboard.execution.excerpt import excerpt
+from callboard.sessions.model_view import excerpt
 from callboard.testing import Harness
 
 pytestmark = pytest.mark.anyio

@@ -80,7 +80,6 @@ const english = {
   callNotShown: "The call of this link is not among the messages that can be shown.",
   requestClosed: "The request of this link is already closed.",
   retryTurn: "Try again",
-  retryingTurn: "Trying again…",
   aboutCall: (tool: string) => `about ${tool}`,
 
   composerLabel: "Message to the model",
@@ -148,7 +147,6 @@ const english = {
   listOf: (count: number) => `List of ${count}`,
   objectOf: (count: number) => `${count} ${count === 1 ? "field" : "fields"}`,
   calls: (count: number) => `${count} calls`,
-  callsFailed: (count: number) => `${count} failed`,
   callsWith: (count: number, status: string) => `${count} ${status}`,
 
   decision: {

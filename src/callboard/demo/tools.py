@@ -17,8 +17,6 @@ from callboard import BackoffStrategy, RetryPolicy, Tool, ToolContext, ToolError
 
 PACE = 0.5
 """Seconds per step of the slow tools."""
-TEST_NETWORK = 11155111
-"""The chain id of Sepolia, whose coins have no value."""
 MAX_EXPRESSION = 200
 MAX_DIGITS = 60
 PAGES, MAX_PAGES = 240, 10_000

@@ -1,8 +1,8 @@
 """Health and metrics of a worker over HTTP, for orchestrators and Prometheus."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import AbstractContextManager, asynccontextmanager, closing, nullcontext
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, closing, contextmanager
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,8 +20,9 @@ from .uvicorn_server import listen, server_config
 class _Server(uvicorn.Server):
     """A server that leaves the signals to the worker, so that it responds until the worker's calls have ended."""
 
-    def capture_signals(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
 
 
 @asynccontextmanager

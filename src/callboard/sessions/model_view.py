@@ -5,7 +5,6 @@ from typing import Any
 from pydantic_core import to_json
 
 from ..content import readable_media
-from ..execution.excerpt import excerpt
 from ..execution.outcome import Outcome
 from ..tools.definition import Tool, as_text
 
@@ -46,3 +45,17 @@ def _text(outcome: Outcome, tool: Tool | None, channel: str | None) -> str:
     if tool is None or not outcome.done:
         return as_text(outcome.value)
     return tool.render(outcome.value, channel)
+
+
+def excerpt(text: str, limit: int, execution_id: str) -> str:
+    """Return the text, or at most `limit` characters of it around a note that says how to read the rest."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    tail = limit - head
+    cut = len(text) - limit
+    note = (
+        f"\n[… {cut:,} of {len(text):,} characters left out here. Read on with task_result: "
+        f'execution_id "{execution_id}", offset {head} …]\n'
+    )
+    return f"{text[:head]}{note}{text[-tail:] if tail else ''}"

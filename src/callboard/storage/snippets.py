@@ -11,14 +11,14 @@ SNIPPET_LENGTH = 300
 _SPACES = re.compile(r"\s+")
 
 
-def snippet(text: str, terms: Sequence[str], length: int = SNIPPET_LENGTH) -> str:
+def snippet(text: str, terms: Sequence[str]) -> str:
     """Return the part of a text, as one line, in which most of the terms are; its beginning if none is."""
     line = _SPACES.sub(" ", text[:MAX_TEXT]).strip()
-    if len(line) <= length:
+    if len(line) <= SNIPPET_LENGTH:
         return line
-    start = _best_start(_occurrences(line, terms), length)
-    end = min(len(line), start + length - 2)  # room for an ellipsis at each end
-    start = max(0, end - length + 2)
+    start = _best_start(_occurrences(line, terms), SNIPPET_LENGTH)
+    end = min(len(line), start + SNIPPET_LENGTH - 2)  # room for an ellipsis at each end
+    start = max(0, end - SNIPPET_LENGTH + 2)
     cut = line[start:end].strip()
     return f"{'…' if start else ''}{cut}{'…' if end < len(line) or len(text) > MAX_TEXT else ''}"
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from ..shortening import shorten
 from .log_context import LogContext, log_context
 from .masking import Masker
 
@@ -34,11 +35,11 @@ class MaskedRecord:
         self.time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         self.level = record.levelname
         self.logger = record.name
-        self.message = _cut(masker.text(_message(record)), MAX_MESSAGE)
+        self.message = shorten(masker.text(_message(record)), MAX_MESSAGE)
         fields, here = record.__dict__, log_context()
         self.log_context = LogContext(
             *(
-                None if value is None else _cut(masker.text(str(value)), 200)
+                None if value is None else shorten(masker.text(str(value)), 200)
                 for value in (
                     fields.get("session_id", here.session),
                     fields.get("execution_id", here.execution),
@@ -52,7 +53,7 @@ class MaskedRecord:
         kind, error = record.exc_info[:2] if record.exc_info else (None, None)
         self.error = None if kind is None else kind.__name__
         trace = (record.exc_text or "") if error is None else "".join(traceback.format_exception(error))
-        self.trace = _cut(masker.text(trace), MAX_TRACE)
+        self.trace = shorten(masker.text(trace), MAX_TRACE)
 
 
 class JsonFormatter(logging.Formatter):
@@ -133,10 +134,6 @@ def _message(record: logging.LogRecord) -> str:
         return record.getMessage()
     except Exception:  # the arguments do not match the format string
         return f"{record.msg!r} (its arguments do not match)"
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
 
 
 def _printable(text: str) -> str:

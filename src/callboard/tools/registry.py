@@ -69,8 +69,8 @@ class Registry:
         self._subscribers: list[Subscription] = []
         self._lifetimes = LifetimeManager()
         self._toolsets: list[tuple[Toolset, Callable[[], None]]] = []
-        self._is_entering = False
         """Included toolsets, each with the function that brings the registry up to date with it."""
+        self._is_entering = False
         self._entered = AsyncExitStack()
         self._threads: CapacityLimiter | None = None
         for given in tools:

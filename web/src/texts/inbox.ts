@@ -34,6 +34,5 @@ export const inboxTexts = viewTexts("inbox", {
   notify: "Notify me",
   notifying: "Notifications are on",
   blocked: "Notifications are blocked in the settings of the browser",
-  askedFor: "Asked for",
   given: "Answer",
 });

@@ -34,7 +34,6 @@ export const operationsTexts = viewTexts("operations", {
   commit: "Store commit",
   commits: (count: string) => `${count} commits`,
   unavailable: "The store is not available.",
-  modelUsage: "Model",
 
   plots: "Over time",
   callsPlot: "Calls per second",

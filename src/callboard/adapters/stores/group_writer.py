@@ -49,13 +49,13 @@ class GroupWriter:
     def __init__(self, statements: Statements) -> None:
         self._statements = statements
 
-    def lock(self, connection: Connection, session_ids: Iterable[str]) -> dict[str, StagedSession]:
-        """Lock the rows of these sessions until the transaction ends, and return those that exist.
+    def lock(self, connection: Connection, session_ids: Iterable[str]) -> None:
+        """Lock the rows of these sessions until the transaction ends.
 
         Raises `StoreOutdated` if another version has migrated the database: a migration locks the sessions too, so
         that a writer sees either the old tables or the new revision.
         """
-        return _locked(self._statements.execute(connection, "lock_sessions", _session_keys(session_ids)).fetchall())
+        _locked(self._statements.execute(connection, "lock_sessions", _session_keys(session_ids)).fetchall())
 
     def write(
         self, connection: Connection, changes: Sequence[Change], *, careful: bool = False, batch: Batch | None = None

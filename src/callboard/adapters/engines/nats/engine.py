@@ -210,7 +210,7 @@ class NatsEngine:
                         await woken(session_id)
                 except Exception as error:
                     log.debug("a session was not woken: %r", error)
-                    await Message.of(message).put_back(RETRY_DELAY)
+                    await message.nak(RETRY_DELAY)
                 else:
                     await message.ack()
 

@@ -53,7 +53,7 @@ class Pull:
             message = self._arrived.get_nowait()
             if message is not None and not _status(message):
                 with suppress(NatsError):
-                    await Message.of(message).put_back()
+                    await message.nak()
         if self._subscription is not None:
             with suppress(NatsError):
                 await self._subscription.unsubscribe()
@@ -115,10 +115,6 @@ class Message:
 
     call: QueuedCall
     message: Msg
-
-    @classmethod
-    def of(cls, message: Msg) -> "Message":
-        return cls(QueuedCall("", "", "", "", ""), message)
 
     async def done(self) -> None:
         await self.message.ack()
