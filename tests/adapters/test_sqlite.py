@@ -1,6 +1,7 @@
 """Conditions of SQLite files: damaged, full, locked, removed, or shared without a server (D1, E5)."""
 
 import asyncio
+import os
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -148,6 +149,24 @@ async def test_d1_damaged_file_is_refused_and_left_as_it_is(path: Path, damage: 
     assert not isinstance(caught.value, StoreUnavailable), "a retry does not help"
     assert content(path) == before
     assert [found.name for found in path.parent.iterdir()] == ["callboard.db"]
+
+
+async def test_d1_file_that_another_process_begins_meanwhile_is_not_called_damaged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.touch()
+    other = path.with_name("other.db")
+    await filled(other)
+    fstat = os.fstat
+
+    def grow(descriptor: int) -> os.stat_result:
+        path.write_bytes(other.read_bytes())
+        return fstat(descriptor)
+
+    monkeypatch.setattr(adapter.os, "fstat", grow)
+    store = open_store(f"sqlite:///{path}")
+    await store.open(ignore)
+    await store.close()
 
 
 async def test_d1_database_of_something_else_is_left_as_it_is(path: Path) -> None:

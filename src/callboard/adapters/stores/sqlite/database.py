@@ -239,8 +239,8 @@ class SqliteDatabase:
             raise StoreError(f"{self.name} cannot be made: its folder does not exist. Make the folder first.")
         try:
             with self._path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size  # before the header, which another process may write meanwhile
                 header = file.read(len(_HEADER))
-                size = os.fstat(file.fileno()).st_size
         except FileNotFoundError:
             return
         except IsADirectoryError as error:
@@ -257,10 +257,10 @@ class SqliteDatabase:
             with closing(sqlite3.connect(f"file:{quote(str(self._path))}?mode=ro&immutable=1", uri=True)) as connection:
                 tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
                 whole = size > CHECKED or connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-        except sqlite3.DatabaseError as error:
-            if self._in_use():
-                return
-            raise self._damaged() from error
+        except sqlite3.DatabaseError:
+            whole, tables = False, set[str]()
+        if self._in_use():
+            return  # another process wrote meanwhile
         if not whole:
             raise self._damaged()
         if tables and VERSION_TABLE not in tables:
