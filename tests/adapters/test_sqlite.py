@@ -139,6 +139,10 @@ def short(path: Path) -> None:
     path.write_bytes(b"SQLite")
 
 
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
 @pytest.mark.parametrize("damage", [scrambled, damaged_at_its_end, garbage, shortened, overwritten, text, short])
 async def test_d1_damaged_file_is_refused_and_left_as_it_is(path: Path, damage: Callable[[Path], None]) -> None:
     await filled(path)
@@ -154,7 +158,7 @@ async def test_d1_damaged_file_is_refused_and_left_as_it_is(path: Path, damage: 
 async def test_d1_file_that_another_process_begins_meanwhile_is_not_called_damaged(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path.touch()
+    emptied(path)
     other = path.with_name("other.db")
     await filled(other)
     fstat = os.fstat

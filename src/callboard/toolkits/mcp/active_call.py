@@ -10,6 +10,8 @@ from .allowance import Allowance
 
 PROGRESS_BURST, PROGRESS_RATE = 100, 10.0
 """Reports of progress that are passed on at once, and per second after that. The others are dropped."""
+MAX_QUESTIONS = 20
+"""Times that a server may ask for input in one call."""
 MAX_TEXT = 500
 """Characters of a message about progress."""
 
@@ -21,9 +23,15 @@ class ActiveCall:
         self.context = context
         self._timeout = timeout
         self._asking = 0
+        self._questions = 0
         self._done = False
         self._allowance = Allowance(PROGRESS_BURST, PROGRESS_RATE, anyio.current_time)
         self.scope = anyio.CancelScope(deadline=anyio.current_time() + timeout)
+
+    def may_ask(self) -> bool:
+        """Count another question to a person. False if the server has asked too often."""
+        self._questions += 1
+        return self._questions <= MAX_QUESTIONS
 
     def pause(self) -> None:
         """Stop the time limit: a person is asked."""

@@ -1,4 +1,4 @@
-"""A limit on how often a server may do something: a burst, and a rate after it."""
+"""A limit on how much a server may do: a burst, and a rate after it."""
 
 from collections.abc import Callable
 
@@ -21,10 +21,11 @@ class Allowance:
         self._left -= 1
         return True
 
-    def delay(self) -> float:
-        """Return the seconds until there is a permit."""
+    def spend(self, permits: int) -> float:
+        """Take permits, also those that there are not yet, and return the seconds to wait until there are."""
         self._fill()
-        return max(0.0, (1 - self._left) / self._per_second)
+        self._left -= permits
+        return max(0.0, -self._left / self._per_second)
 
     def _fill(self) -> None:
         now = self._now()

@@ -3,25 +3,24 @@
 A call may take several requests: the server can ask for input, which a person gives, or go on as a task.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
 from callboard import ToolContext, ToolError
 
-from .active_call import ActiveCall
+from .active_call import MAX_QUESTIONS, ActiveCall
 from .connection import Connection, Sleep
 from .questions import Questions
 from .raw_request import send_raw
-from .results import bad_result, protocol_error, read_result
+from .results import bad_result, is_loss, protocol_error, read_result
 from .task_extension import follow_task
 
-MAX_ROUNDS = 20
-"""Times that a server may ask for input in one call."""
+MAX_ROUNDS = MAX_QUESTIONS
+"""Requests of one call: the response to each may ask for input."""
 
 
 class Calls:
@@ -38,9 +37,21 @@ class Calls:
         self._sleep = sleep
         self._active: dict[ActiveCall, None] = {}
 
-    async def call(self, tool: str, arguments: dict[str, Any], context: ToolContext, *, declared: bool) -> Any:
-        """Call a tool and return its value. Cancelling it cancels the request. Raises `ToolError`."""
+    async def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        context: ToolContext,
+        *,
+        declared: bool,
+        check: Callable[[], None],
+    ) -> Any:
+        """Call a tool and return its value. Cancelling it cancels the request. Raises `ToolError`.
+
+        `check` is called once the server is connected, when its list of tools is known, and raises to stop the call.
+        """
         client = await self._connection.client()
+        check()
         call = ActiveCall(context, self._timeout)
         self._active[call] = None
         try:
@@ -48,7 +59,7 @@ class Calls:
                 raw = await self._result(client, call, tool, arguments)
                 return read_result(raw, server=self._server, declared=declared, max_bytes=self._max_bytes)
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
+            if is_loss(error):
                 self._connection.lose(client)
             if error.code == types.INVALID_REQUEST and "session" in error.message.lower():
                 self._connection.lose(client)  # the server has forgotten it, and refuses all requests
@@ -73,7 +84,10 @@ class Calls:
         if len(sessions) != 1:
             self._connection.log.warning("a question was refused: %d sessions have calls", len(sessions))
             return types.ElicitResult(action="cancel")
-        return await self._questions.ask(next(reversed(self._active)), params)
+        call = next(reversed(self._active))
+        if not call.may_ask():
+            return types.ElicitResult(action="cancel")
+        return await self._questions.ask(call, params)
 
     async def _result(self, client: Client, call: ActiveCall, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         responses: dict[str, Any] | None = None
@@ -98,7 +112,7 @@ class Calls:
             state = raw.get("requestState")
             if not asked:
                 await self._sleep(0.25)
-        raise ToolError(f"The MCP server {self._server} asked for input more than {MAX_ROUNDS} times.")
+        raise self._asked_too_often()
 
     async def _answers(self, call: ActiveCall, requests: Mapping[str, Any]) -> dict[str, Any]:
         """Answer the requests of a server, one after the other. Raises `ToolError` for anything but questions."""
@@ -106,7 +120,12 @@ class Calls:
         for key, request in requests.items():
             if cast("Mapping[str, Any]", request).get("method") != "elicitation/create":
                 raise ToolError(f"The MCP server {self._server} asked for something that only some clients have.")
+            if not call.may_ask():
+                raise self._asked_too_often()
             asked = types.ElicitRequest.model_validate(request, by_name=False)
             answer = await self._questions.ask(call, asked.params)
             answers[key] = answer.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"result_type"})
         return answers
+
+    def _asked_too_often(self) -> ToolError:
+        return ToolError(f"The MCP server {self._server} asked for input more than {MAX_QUESTIONS} times.")

@@ -6,6 +6,7 @@ task, `run`, owns the transport; calls come from any task.
 
 import logging
 import math
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, cast
@@ -22,8 +23,9 @@ from callboard import ToolError
 from .address import Address, StdioAddress
 from .allowance import Allowance
 from .http_transport import http_transport
-from .stdio_transport import stdio_transport
+from .stdio_transport import printable, stdio_transport
 from .task_extension import TaskExtension
+from .watched_transport import WatchedTransport
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 60.0
 """Seconds before the first attempt to connect again, and between attempts at most."""
@@ -33,8 +35,12 @@ RELIST_DELAY = 1.0
 """Seconds between two lists of the tools, however often the server says that they changed."""
 MAX_TOOLS = 2_000
 MAX_PAGES = 100
-MESSAGE_BURST, MESSAGE_RATE = 5_000, 1_000.0
-"""Messages that are read at once, and per second after that: a server that sends more has to wait."""
+REST = 4
+"""How long the list is not read again after a change, as a multiple of the time that the change took."""
+WARNING_BURST, WARNING_RATE = 20, 1.0
+"""Warnings about invalid messages that are logged at once, and per second after that."""
+MAX_PROBLEM = 500
+"""Characters of an error of a server that operators read."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -49,7 +55,7 @@ class Connection:
         name: str,
         mode: str,
         connect_timeout: float,
-        on_tools: Callable[[Sequence[types.Tool]], None],
+        on_tools: Callable[[Sequence[types.Tool]], Awaitable[None]],
         elicit: ElicitationFnT,
         sleep: Sleep = anyio.sleep,
     ) -> None:
@@ -68,6 +74,7 @@ class Connection:
         self._changed = anyio.Event()
         self.problem: str | None = None
         """Why the server is not connected, for operators; None while it is."""
+        self._warnings = Allowance(WARNING_BURST, WARNING_RATE, time.monotonic)
         self.log = logging.getLogger(f"callboard.mcp.{name}")
 
     # For calls
@@ -121,7 +128,7 @@ class Connection:
         self._lost, self._changed = anyio.Event(), anyio.Event()
         with anyio.CancelScope(deadline=anyio.current_time() + self._connect_timeout) as scope:
             async with self._open() as client:
-                self._on_tools(await self._list(client))
+                await self._on_tools(await self._list(client))
                 scope.deadline = math.inf
                 self._client, self.problem = client, None
                 self._connected.set()
@@ -142,7 +149,7 @@ class Connection:
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[Client]:
         client = Client(
-            _Watched(self._transport(), self._disconnect, self._sleep),
+            WatchedTransport(self._transport(), self._disconnect, self._sleep),
             mode=self._mode,
             cache=None,
             client_info=types.Implementation(name="callboard", version=callboard.__version__),
@@ -155,8 +162,8 @@ class Connection:
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
         if isinstance(self._address, StdioAddress):
-            return stdio_transport(self._address, self.log)
-        return http_transport(self._address)
+            return stdio_transport(self._address, self.log, self._sleep)
+        return http_transport(self._address, self._sleep)
 
     # The list of tools
 
@@ -182,7 +189,7 @@ class Connection:
     async def _received(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._changed.set()
-        elif isinstance(message, Exception):
+        elif isinstance(message, Exception) and self._warnings.take():
             self.log.warning("it sent something that is not a message of the protocol: %s", describe(message))
 
     async def _follow(self, client: Client) -> None:
@@ -193,14 +200,15 @@ class Connection:
             while True:
                 await self._changed.wait()
                 self._changed = anyio.Event()
+                started = anyio.current_time()
                 try:
                     with anyio.fail_after(self._connect_timeout):
                         tools = await self._list(client)
                 except (MCPError, TimeoutError, ValueError) as error:
                     self.log.warning("its tools cannot be listed: %s", describe(error))
                 else:
-                    self._on_tools(tools)
-                await self._sleep(RELIST_DELAY)
+                    await self._on_tools(tools)
+                await self._sleep(max(RELIST_DELAY, REST * (anyio.current_time() - started)))
 
     async def _listen(self, client: Client) -> None:
         """Subscribe to changes, as revisions without a handshake need it."""
@@ -220,47 +228,9 @@ class Connection:
             await self._sleep(FIRST_DELAY)
 
 
-class _Watched:
-    """A transport that reports its end, and reads no faster than the server may send."""
-
-    def __init__(self, inner: AbstractAsyncContextManager[Any], on_end: Callable[[], None], sleep: Sleep) -> None:
-        self._manager = self._run(inner, on_end, sleep)
-
-    async def __aenter__(self) -> Any:
-        return await self._manager.__aenter__()
-
-    async def __aexit__(self, *exc: Any) -> bool | None:
-        return await self._manager.__aexit__(*exc)
-
-    @asynccontextmanager
-    async def _run(
-        self, inner: AbstractAsyncContextManager[Any], on_end: Callable[[], None], sleep: Sleep
-    ) -> AsyncGenerator[tuple[Any, Any]]:
-        received, messages = anyio.create_memory_object_stream[Any](0)
-        async with received, messages, inner as (source, outgoing), anyio.create_task_group() as group:
-            group.start_soon(_pump, source, received, on_end, sleep)
-            try:
-                yield messages, outgoing
-            finally:
-                group.cancel_scope.cancel()
-
-
-async def _pump(source: Any, received: Any, on_end: Callable[[], None], sleep: Sleep) -> None:
-    allowance = Allowance(MESSAGE_BURST, MESSAGE_RATE, anyio.current_time)
-    try:
-        async with received:
-            async for message in source:
-                if not allowance.take():
-                    await sleep(allowance.delay())
-                await received.send(message)
-    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        pass
-    finally:
-        on_end()
-
-
 def describe(error: BaseException) -> str:
-    """Describe an error for operators: of a group, its first error."""
+    """Describe an error for operators, on one line: of a group, its first error."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    said = printable(str(error)[:MAX_PROBLEM])
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,31 +1,49 @@
-"""The HTTP transports: the SDK's, with headers and a size limit for responses."""
+"""The HTTP transports: the SDK's, with headers and limits for responses."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+import anyio
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from callboard.jsonrules.value_count import ValueCounter
+
 from .address import HttpAddress
-from .stdio_transport import MAX_MESSAGE
+from .allowance import Allowance
+from .message_size import BYTE_BURST, BYTE_RATE, MAX_MESSAGE, MAX_VALUES, TooManyValues
 
 TIMEOUT = httpx2.Timeout(30.0, read=None)
 """Limits for connecting and sending. A response may take as long as the call may: each call has its own limit."""
+_EVENT_END = re.compile(rb"\n\n|\r\r|\r\n\r\n")
+
+Sleep = Callable[[float], Awaitable[None]]
 
 
 class LimitedTransport(httpx2.AsyncBaseTransport):
-    """Ends a response that is not a stream of events above the limit. The SDK limits the events of a stream."""
+    """Limits the size and the speed of responses. The SDK limits the bytes of each event of a stream of events.
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, longest: int) -> None:
+    It asks for responses that are not compressed, and takes no others: a few kilobytes can become gigabytes.
+    """
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, sleep: Sleep = anyio.sleep) -> None:
         self._inner = inner
-        self._longest = longest
+        self._sleep = sleep
+        self._allowance = Allowance(BYTE_BURST, BYTE_RATE, time.monotonic)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        request.headers["accept-encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
-        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            response.stream = _LimitedStream(cast("httpx2.AsyncByteStream", response.stream), self._longest)
+        if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+            await response.aclose()
+            raise httpx2.ReadError("the response is compressed, which was not asked for")
+        is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        stream = cast("httpx2.AsyncByteStream", response.stream)
+        response.stream = _LimitedStream(stream, self._allowance, self._sleep, is_events=is_events)
         return response
 
     async def aclose(self) -> None:
@@ -33,16 +51,26 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
 
 
 class _LimitedStream(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream, longest: int) -> None:
+    """The body of a response: one message, or a stream of events with a message each."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, allowance: Allowance, sleep: Sleep, *, is_events: bool) -> None:
         self._inner = inner
-        self._longest = longest
+        self._allowance = allowance
+        self._sleep = sleep
+        self._is_events = is_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        size, counter = 0, ValueCounter()
         async for chunk in self._inner:
+            if delay := self._allowance.spend(len(chunk)):
+                await self._sleep(delay)
+            if self._is_events and _EVENT_END.search(chunk):
+                size, counter = 0, ValueCounter()
             size += len(chunk)
-            if size > self._longest:
-                raise httpx2.ReadError(f"the response has more than {self._longest:,} bytes")
+            if size > MAX_MESSAGE and not self._is_events:
+                raise httpx2.ReadError(f"the response has more than {MAX_MESSAGE:,} bytes")
+            if counter.feed(chunk) > MAX_VALUES:
+                raise httpx2.ReadError(str(TooManyValues()))
             yield chunk
 
     async def aclose(self) -> None:
@@ -50,17 +78,22 @@ class _LimitedStream(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def http_transport(address: HttpAddress) -> AsyncGenerator[tuple[Any, Any]]:
+async def http_transport(address: HttpAddress, sleep: Sleep = anyio.sleep) -> AsyncGenerator[tuple[Any, Any]]:
     """Connect to a server at a URL. Yields the streams of its messages."""
+
+    def limited_client(
+        headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+    ) -> httpx2.AsyncClient:
+        limited = LimitedTransport(httpx2.AsyncHTTPTransport(), sleep)
+        return httpx2.AsyncClient(headers=headers, auth=auth, timeout=timeout or TIMEOUT, transport=limited)
+
+    headers, auth = dict(address.headers), address.auth
     if address.transport == "sse":
-        async with sse_client(address.url, headers=dict(address.headers), auth=address.auth) as streams:
+        async with sse_client(address.url, headers, auth=auth, httpx_client_factory=limited_client) as streams:
             yield streams
         return
-    limited = LimitedTransport(httpx2.AsyncHTTPTransport(), MAX_MESSAGE)
     async with (
-        httpx2.AsyncClient(
-            headers=dict(address.headers), auth=address.auth, timeout=TIMEOUT, transport=limited
-        ) as client,
+        limited_client(headers, TIMEOUT, auth) as client,
         streamable_http_client(address.url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams,
     ):
         yield streams

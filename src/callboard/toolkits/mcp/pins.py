@@ -6,10 +6,14 @@ over restarts.
 
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, cast
 
 from callboard import RegistrationError
+
+MAX_PINS = 10_000
+"""Tools of a server that are ever approved: one that shows new names again and again fills no memory."""
 
 
 class Pins:
@@ -32,6 +36,16 @@ class Pins:
     def is_kept(self) -> bool:
         """Whether the hashes are kept in a file."""
         return self._path is not None
+
+    @property
+    def names(self) -> Collection[str]:
+        """The tools of which a definition is approved."""
+        return self._known.keys()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further tools are approved."""
+        return len(self._known) >= MAX_PINS
 
     def admits(self, name: str, fingerprint: str) -> bool:
         """Return whether a definition is approved. The first definition of a tool is."""

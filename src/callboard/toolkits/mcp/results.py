@@ -15,9 +15,10 @@ MAX_BLOCKS = 1_000
 _CATEGORIES = {
     types.INVALID_PARAMS: "validation",
     types.METHOD_NOT_FOUND: "not_found",
-    CONNECTION_CLOSED: "transient",
     REQUEST_TIMEOUT: "timeout",
 }
+_LOSSES = ("Connection closed", "SSE stream ")
+"""How the SDK's messages about a request without a response begin."""
 
 
 def read_result(raw: dict[str, Any], *, server: str, declared: bool, max_bytes: int) -> Any:
@@ -50,13 +51,21 @@ def read_result(raw: dict[str, Any], *, server: str, declared: bool, max_bytes: 
     return [_block(each) for each in blocks]
 
 
+def is_loss(error: MCPError) -> bool:
+    """Return whether the SDK reports with an error that no response will come.
+
+    The code alone does not say so: many servers use it for errors of their own.
+    """
+    return error.code == CONNECTION_CLOSED and error.message.startswith(_LOSSES)
+
+
 def protocol_error(error: MCPError, server: str) -> ToolError:
     """Translate an error response, or the loss of a connection, while a call waited for its result."""
-    if error.code == CONNECTION_CLOSED:
+    if is_loss(error):
         message = f"The connection to the MCP server {server} was lost. It is not known whether the call took effect."
     else:
         message = f"The MCP server {server} refused the call: {error.message[:MAX_ERROR]}"
-    category = _CATEGORIES.get(error.code, "execution")
+    category = "transient" if is_loss(error) else _CATEGORIES.get(error.code, "execution")
     return ToolError(message, category=category, report=f"{server}: {error.code} {error.message[:MAX_ERROR]}")
 
 
@@ -73,14 +82,20 @@ def _size(raw: dict[str, Any]) -> int:
         each = waiting.pop()
         size += 2
         if isinstance(each, str):
-            size += len(each)
+            size += _text_size(each)
+        elif isinstance(each, int):
+            size += each.bit_length() // 3
         elif isinstance(each, dict):
             fields = cast("dict[str, Any]", each)
-            size += sum(map(len, fields))
+            size += sum(map(_text_size, fields))
             waiting.extend(fields.values())
         elif isinstance(each, list):
             waiting.extend(cast("list[Any]", each))
     return size
+
+
+def _text_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def _error_text(result: types.CallToolResult) -> str:

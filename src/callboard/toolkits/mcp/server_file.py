@@ -54,6 +54,9 @@ def mcp_toolsets(source: str | Path | Mapping[str, Any]) -> list[McpToolset]:
             made.append(_toolset(name, fields, folder))
         except RegistrationError as error:
             raise RegistrationError(f"{where}: the server {name!r}: {error}") from None
+    for each in made:  # "shop" must not be able to offer a tool of "shop_admin"
+        others = (other.prefix for other in made if other is not each)
+        each.reserved = tuple(other for other in others if len(other) > len(each.prefix))
     return made
 
 

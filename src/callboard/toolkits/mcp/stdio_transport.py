@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -21,15 +21,19 @@ from mcp_types import jsonrpc_message_adapter
 
 from .address import StdioAddress
 from .allowance import Allowance
+from .message_size import BYTE_BURST, BYTE_RATE, MAX_MESSAGE, check_values
 
-MAX_MESSAGE = 16 * 1024 * 1024
-"""Bytes of a message. A server that sends a longer one is stopped."""
 EXIT_GRACE = 2.0
 """Seconds for the process to end after its standard input is closed, and again after it was told to end."""
 LOG_LINE = 2_000
 """Characters of a line of standard error that are logged."""
 LOG_BURST, LOG_RATE = 200, 20.0
 """Lines of standard error that are logged at once, and per second after that."""
+LINE_BURST, LINE_RATE = 10_000, 2_000.0
+"""Lines that are read at once, empty ones too, and per second after that: a server that writes more has to wait."""
+
+
+Sleep = Callable[[float], Awaitable[None]]
 
 
 class MessageTooLong(Exception):
@@ -37,7 +41,9 @@ class MessageTooLong(Exception):
 
 
 @asynccontextmanager
-async def stdio_transport(address: StdioAddress, log: logging.Logger) -> AsyncGenerator[tuple[Any, Any]]:
+async def stdio_transport(
+    address: StdioAddress, log: logging.Logger, sleep: Sleep = anyio.sleep
+) -> AsyncGenerator[tuple[Any, Any]]:
     """Start a server. Yields the streams of its messages; ends it, and the processes that it started, at the end."""
     process = await anyio.open_process(
         list(address.command),
@@ -52,9 +58,9 @@ async def stdio_transport(address: StdioAddress, log: logging.Logger) -> AsyncGe
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(_read, process, received)
+            group.start_soon(_read, process, received, sleep)
             group.start_soon(_write, process, to_send)
-            group.start_soon(_log_errors, process, log)
+            group.start_soon(_log_errors, process, log, sleep)
             try:
                 yield messages, outgoing
             finally:
@@ -68,13 +74,14 @@ async def stdio_transport(address: StdioAddress, log: logging.Logger) -> AsyncGe
             await process.aclose()
 
 
-async def _read(process: Process, received: Any) -> None:
+async def _read(process: Process, received: Any, sleep: Sleep) -> None:
     """Deliver the lines of standard output. Closes the stream when the server ends or breaks the rules."""
     assert process.stdout is not None
     async with received:
         try:
-            async for line in lines(process.stdout, MAX_MESSAGE):
+            async for line in lines(paced(process.stdout, sleep), MAX_MESSAGE):
                 try:
+                    check_values(line)
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError as error:
                     await received.send(error)
@@ -87,7 +94,17 @@ async def _read(process: Process, received: Any) -> None:
             return
 
 
-async def lines(stream: ByteReceiveStream, longest: int) -> AsyncGenerator[bytes]:
+async def paced(stream: ByteReceiveStream, sleep: Sleep) -> AsyncGenerator[bytes]:
+    """Yield the chunks of a stream, no faster than a server may send."""
+    sizes = Allowance(BYTE_BURST, BYTE_RATE, anyio.current_time)
+    counts = Allowance(LINE_BURST, LINE_RATE, anyio.current_time)
+    async for chunk in stream:
+        yield chunk
+        if delay := max(sizes.spend(len(chunk)), counts.spend(chunk.count(b"\n"))):
+            await sleep(delay)
+
+
+async def lines(stream: AsyncIterable[bytes], longest: int) -> AsyncGenerator[bytes]:
     """Yield the lines of a stream that are not empty. Raises `MessageTooLong`."""
     parts: list[bytes] = []
     size = 0
@@ -113,14 +130,14 @@ async def _write(process: Process, to_send: Any) -> None:
                 )
 
 
-async def _log_errors(process: Process, log: logging.Logger) -> None:
+async def _log_errors(process: Process, log: logging.Logger, sleep: Sleep) -> None:
     """Log the lines of standard error: readable, short, and not too many."""
     assert process.stderr is not None
     allowance = Allowance(LOG_BURST, LOG_RATE, anyio.current_time)
     dropped = 0
     rest = b""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        async for chunk in process.stderr:
+        async for chunk in paced(process.stderr, sleep):
             *complete, rest = (rest + chunk).split(b"\n")
             if len(rest) > LOG_LINE:
                 complete, rest = [*complete, rest], b""
@@ -140,7 +157,11 @@ async def _log_errors(process: Process, log: logging.Logger) -> None:
 
 def readable(line: bytes) -> str:
     """Return a line of an untrusted program as text without control characters."""
-    text = line[:LOG_LINE].decode(errors="replace").strip()
+    return printable(line[:LOG_LINE].decode(errors="replace").strip())
+
+
+def printable(text: str) -> str:
+    """Return an untrusted text on one line, without control characters."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 

@@ -101,16 +101,25 @@ async def follow_task(
                 raise _ended(state)
             new = {key: each for key, each in (state.input_requests or {}).items() if key not in answered}
             if state.status == "input_required" and new:
-                responses = await answer(new)
+                try:
+                    responses = await answer(new)
+                except ToolError:
+                    await _cancel(client, state.task_id)
+                    raise
                 answered |= new.keys()
                 await _send(client, "update", state.task_id, responses)
             else:
                 await sleep(state.delay)
             state = TaskState.model_validate(await _send(client, "get", state.task_id))
     except anyio.get_cancelled_exc_class():
-        with suppress(MCPError), anyio.CancelScope(shield=True), anyio.move_on_after(CANCEL_TIMEOUT):
-            await _send(client, "cancel", state.task_id)  # raises if the connection is lost
+        await _cancel(client, state.task_id)
         raise
+
+
+async def _cancel(client: Client, task_id: str) -> None:
+    """Tell the server that a task is not wanted any more, unless the connection is lost."""
+    with suppress(MCPError), anyio.CancelScope(shield=True), anyio.move_on_after(CANCEL_TIMEOUT):
+        await _send(client, "cancel", task_id)
 
 
 async def _send(client: Client, verb: str, task_id: str, responses: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The tools of an MCP server as a toolset. It owns the connection while it is entered."""
 
 import shlex
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,13 +17,28 @@ from callboard import CallboardError, RegistrationError, Tool, ToolContext, Tool
 from .address import Given, HttpAddress, StdioAddress, default_name, http_address, read_address
 from .calls import Calls
 from .connection import Connection, Sleep
-from .definitions import Definition, local_name, policies, read_definition
+from .definitions import MAX_REMOTE_NAME, Definition, local_name, policies, read_definition
 from .pins import Pins
 from .questions import Questions
 
 APPROVALS_DELAY = 1.0
 """Seconds between two looks at the file of approved tools, while a tool is hidden."""
+READ_LIMIT = 10.0
+"""Seconds that reading a list may take. The tools that come later in it are skipped."""
+MAX_REASON = 300
+"""Characters of the reason why a tool is skipped."""
 CHANGED = "the tool %r was changed after its approval: it is hidden. Look at it, and approve it with: %s"
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """The list of a server as it was read, by the names on the server."""
+
+    definitions: dict[str, Definition] = field(default_factory=dict[str, Definition])
+    tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    """Approved tools, made of their definitions."""
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    """Reasons why tools cannot be used."""
 
 
 class McpToolset:
@@ -46,7 +62,8 @@ class McpToolset:
         sleep: Sleep,
     ) -> None:
         self.namespace = namespace
-        self._prefix = prefix
+        self.prefix = prefix
+        """How the names of its tools begin."""
         self._trust = trust
         self._approval = approval
         self._only = only
@@ -72,6 +89,10 @@ class McpToolset:
         self._made: dict[str, tuple[str, Tool]] = {}
         """Tools by their names on the server, each with the hash of its definition."""
         self._listed: dict[str, Definition] = {}
+        self._ready: dict[str, Tool] = {}
+        """Tools of the newest list that were made in advance."""
+        self.reserved: tuple[str, ...] = ()
+        """Beginnings of names that belong to other servers."""
         self._callback: Callable[[], Any] = lambda: None
         self._stack = AsyncExitStack()
         self.skipped: dict[str, str] = {}
@@ -142,72 +163,92 @@ class McpToolset:
 
     # The list of tools
 
-    def _update(self, listed: Sequence[types.Tool]) -> None:
-        """Take over the list of the server. What cannot be used is skipped."""
-        self._listed, self.skipped, names = {}, {}, dict[str, str]()
-        for each in listed:
-            if self._only is not None and each.name not in self._only:
-                continue
-            try:
-                definition = read_definition(each, self._prefix)
-            except CallboardError as error:
-                self._skip(each.name, str(error))
-                continue
-            if each.name in self._listed or definition.name in names:
-                self._skip(each.name, f"there is another tool with the name {definition.name}")
-                continue
-            names[definition.name] = each.name
-            self._listed[each.name] = definition
+    async def _update(self, listed: Sequence[types.Tool]) -> None:
+        """Take over the list of the server, which is read in a thread: a hostile list may take long."""
+        wanted = [each for each in listed if self._only is None or each.name in self._only]
+        read = await anyio.to_thread.run_sync(self._read, wanted, abandon_on_cancel=True)
+        for name, reason in read.skipped.items():
+            if self.skipped.get(name) != reason:
+                self._connection.log.warning("the tool %r cannot be used: %s", name[:100], reason)
+        self._listed, self._ready, self.skipped = read.definitions, read.tools, read.skipped
         self._build()
 
+    def _read(self, listed: Sequence[types.Tool]) -> "_List":
+        """Read a list and make the tools that are approved. What cannot be used is skipped."""
+        deadline = time.monotonic() + READ_LIMIT
+        read = _List()
+        owners = {local_name(name, self.prefix): name for name in tuple(self._pins.names)}
+        for each in listed:
+            name = each.name[:MAX_REMOTE_NAME]
+            try:
+                if time.monotonic() > deadline:
+                    raise RegistrationError(f"the tools before it took more than {READ_LIMIT:g} s to read")
+                definition = read_definition(each, self.prefix)
+                if name in read.definitions or owners.setdefault(definition.name, name) != name:
+                    raise RegistrationError(f"there is another tool with the name {definition.name}")
+                if definition.name.startswith(self.reserved):
+                    raise RegistrationError(f"the name {definition.name} belongs to another server")
+                if self._pins.is_full and name not in self._pins.names:
+                    raise RegistrationError("the server has had too many other tools")
+                if self._pins.admits(name, definition.fingerprint):
+                    read.tools[name] = self._tool_of(definition)
+            except CallboardError as error:
+                read.skipped[name] = str(error)[:MAX_REASON]
+            else:
+                read.definitions[name] = definition
+        return read
+
     def _build(self) -> None:
-        """Make the tools. A tool whose definition is unchanged stays the same object."""
+        """Offer the approved tools. A tool whose definition is unchanged stays the same object."""
         changed = {name for name, each in self._listed.items() if not self._pins.admits(name, each.fingerprint)}
         for name in sorted(changed - self.changed):
             self._connection.log.warning(CHANGED, name, self._how_to_approve(name))
         self.changed = frozenset(changed)
         made: dict[str, tuple[str, Tool]] = {}
         for name, definition in self._listed.items():
-            if name in changed:
-                continue
-            known = self._made.get(name)
-            if known is not None and known[0] == definition.fingerprint:
-                made[name] = known
-                continue
-            try:
-                made[name] = definition.fingerprint, self._tool(definition)
-            except CallboardError as error:
-                self._skip(name, str(error))
+            if name not in changed:
+                try:
+                    made[name] = definition.fingerprint, self._tool_of(definition)
+                except CallboardError as error:
+                    self.skipped[name] = str(error)[:MAX_REASON]
         self._pins.approve({name: fingerprint for name, (fingerprint, _) in made.items()})
         is_same = made == self._made
-        self._made = made
+        self._made, self._ready = made, {}
         if not is_same:
             try:
                 self._callback()
             except CallboardError as error:  # such as a name that another toolset has
                 self._connection.log.error("its tools cannot be registered: %s", error)
 
+    def _tool_of(self, definition: Definition) -> Tool:
+        """Return the tool of a definition: the one that was made of it before, or a new one."""
+        name = definition.remote_name
+        if name in self._ready:
+            return self._ready[name]
+        fingerprint, known = self._made.get(name, ("", None))
+        return known if known is not None and fingerprint == definition.fingerprint else self._tool(definition)
+
     def _how_to_approve(self, name: str) -> str:
         if not self._pins.is_kept:
             return f"toolset.approve({name!r})"
         return f"callboard mcp approve {shlex.quote(f'{self.namespace}.{name}')} --mcp-config FILE"
 
-    def _skip(self, name: str, reason: str) -> None:
-        self.skipped[name] = reason
-        self._connection.log.warning("the tool %r cannot be used: %s", name[:100], reason)
-
     def _tool(self, definition: Definition) -> Tool:
         declared = definition.output_schema is not None
 
-        async def call(arguments: dict[str, Any], context: ToolContext) -> Any:
-            if not self._is_current(definition):
+        def check() -> None:
+            listed = self._listed.get(definition.remote_name)
+            if listed is None or listed.fingerprint != definition.fingerprint:  # the call is from an older list
                 message = f"The tool {definition.name} was changed or removed by its server. Nothing was done."
                 raise ToolError(message, category="not_found")
-            return await self._calls.call(definition.remote_name, arguments, context, declared=declared)
 
-        needs_approval = (
-            self._approval if isinstance(self._approval, bool) else definition.remote_name in self._approval
-        )
+        async def call(arguments: dict[str, Any], context: ToolContext) -> Any:
+            return await self._calls.call(definition.remote_name, arguments, context, declared=declared, check=check)
+
+        if isinstance(self._approval, bool):
+            needs_approval = self._approval
+        else:  # a model sees local names, which several names of a server can have
+            needs_approval = definition.name in {local_name(name, self.prefix) for name in self._approval}
         mode = "human" if needs_approval else "background" if definition.background else "inline"
         made = dynamic_tool(
             definition.name,
@@ -224,13 +265,6 @@ class McpToolset:
             **policies(definition, self._trust),
         )
         return replace(made, origin=f"mcp:{self.namespace}:{definition.remote_name}")
-
-    def _is_current(self, definition: Definition) -> bool:
-        """Whether the server still has the tool as it was approved. A call may come from an older list."""
-        if self._connection.problem is not None:
-            return True  # its list is not known; the call fails by itself
-        listed = self._listed.get(definition.remote_name)
-        return listed is not None and listed.fingerprint == definition.fingerprint
 
 
 def mcp_toolset(
