@@ -2,13 +2,28 @@
 
 import asyncio
 import json
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import nats as nats_client
 import pytest
 from nats.js.api import StreamConfig
 
 from callboard.adapters.engines import LocalEngine, open_engine
-from callboard.testing.engine_contract import EngineContract, MakeEngine, Served, call, opened, serving, until_waiting
+from callboard.adapters.engines.nats import wake_sender
+from callboard.execution.engine import Engine
+from callboard.testing.engine_contract import (
+    EngineContract,
+    MakeEngine,
+    Served,
+    call,
+    opened,
+    serving,
+    until,
+    until_waiting,
+)
 from tests.nats_servers import NatsServer, nats_cluster
 
 
@@ -98,3 +113,75 @@ async def test_d3_limits_of_a_stream_of_another_version_are_updated(own_nats: Na
         updated = (await client.jetstream().stream_info(name)).config
     assert (updated.max_msgs, updated.description) == (1_000_000, "mine")
     await client.close()
+
+
+@asynccontextmanager
+async def woken_sessions(gateway: Engine) -> AsyncGenerator[list[str | None]]:
+    """Serve wakes, and list the sessions that they name."""
+    woken: list[str | None] = []
+
+    async def wake(session_id: str | None) -> None:
+        woken.append(session_id)
+
+    task = asyncio.create_task(gateway.serve_wakes(wake))
+    try:
+        yield woken
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def worker_and_gateway(address: str) -> AsyncGenerator[tuple[Engine, list[str | None]]]:
+    """Open an engine that sends wakes, and another that lists the sessions that they name."""
+    async with (
+        opened(lambda: open_engine(address)) as worker,
+        opened(lambda: open_engine(address)) as gateway,
+        woken_sessions(gateway) as woken,
+    ):
+        yield worker, woken
+
+
+@pytest.mark.anyio
+async def test_d3_wakes_are_kept_while_nats_is_away(own_nats: NatsServer, nats: str) -> None:
+    async with worker_and_gateway(nats) as (worker, woken):
+        own_nats.stop()
+        await until(lambda: not worker.connected)
+        for number in range(250):
+            worker.wake(f"s{number}")
+        own_nats.start()
+        await until(lambda: len(woken) == 250)
+        assert {*woken} == {f"s{number}" for number in range(250)}
+
+
+@pytest.mark.anyio
+async def test_d3_a_wake_outlives_a_server_that_is_killed_before_it_stored_it(own_nats: NatsServer, nats: str) -> None:
+    async with worker_and_gateway(nats) as (worker, woken):
+        worker.wake("first")
+        await until(lambda: woken == ["first"])
+        os.kill(own_nats.pid, signal.SIGSTOP)
+        worker.wake("second")
+        for _ in range(10):  # the message is sent to a server that does not read it
+            await asyncio.sleep(0)
+        own_nats.stop(kill=True)
+        own_nats.start()
+        await until(lambda: "second" in woken)
+
+
+@pytest.mark.anyio
+async def test_d3_many_wakes_that_cannot_be_sent_become_one_for_all_sessions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wake_sender, "MOST_WAITING", 3)
+    sent: list[list[str | None]] = []
+    connected = asyncio.Event()
+
+    async def publish(body: bytes) -> None:
+        sent.append(json.loads(body))
+
+    sender = wake_sender.WakeSender(publish, connected)
+    for number in range(5):
+        sender.add(f"s{number}")
+    connected.set()
+    await sender.close(timeout=20)
+    assert sent == [[None]]

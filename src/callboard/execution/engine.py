@@ -79,7 +79,11 @@ class Engine(Protocol):
         ...
 
     def wake(self, session_id: str | None) -> None:
-        """Tell one gateway that a session has late results; with None, that any session may. It may be lost."""
+        """Tell one gateway that a session has late results; with None, that any session may.
+
+        It does not wait. Without a connection the wake is kept, and sent when there is one. It may come twice, and is
+        lost only if this process ends before.
+        """
         ...
 
     async def serve_wakes(self, woken: Callable[[str | None], Awaitable[None]]) -> None:

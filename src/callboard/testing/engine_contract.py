@@ -200,6 +200,22 @@ class EngineContract:
                 task.cancel()
             await asyncio.wait(tasks)
 
+    async def test_d3_a_wake_waits_for_the_connection(self, engines: MakeEngine) -> None:
+        woken: list[str | None] = []
+
+        async def wake(session_id: str | None) -> None:
+            woken.append(session_id)
+
+        worker = engines()
+        await worker.open(lambda: None)
+        worker.wake("early")
+        async with opened(engines) as gateway:
+            task = asyncio.create_task(gateway.serve_wakes(wake))
+            await until(lambda: woken == ["early"])
+            task.cancel()
+            await asyncio.wait([task])
+        await worker.close()
+
     async def test_d3_workers_describe_themselves(self, engines: MakeEngine) -> None:
         def describe(name: str) -> WorkerStatus:
             running = [{"tool": "add", "execution_id": "x", "session_id": "s", "seconds": 1.0}]

@@ -30,11 +30,12 @@ from .address import NatsAddress
 from .client_requests import answered
 from .pull import Message, Pull, Receive, queued_call
 from .stream import differences, outdated_limits, stream_configs
+from .wake_sender import WakeSender
 
 log = logging.getLogger("callboard.engine")
 
-WAKES = 100
-"""Sessions that are woken by one message at most."""
+WAKE_TIMEOUT = 2.0
+"""Seconds in which the server stores a wake; otherwise it is sent again."""
 RETRY_DELAY = 1.0
 """Seconds before the next attempt after the server refused or was away."""
 
@@ -59,10 +60,9 @@ class NatsEngine:
         self._pulls: set[Pull] = set()
         self._describe: Callable[[], WorkerStatus] | None = None
         self._unsent: list[tuple[str, bytes]] = []
-        """Messages for `_sender`: subject and body."""
-        self._waking: dict[str | None, None] = {}
-        """Sessions whose wakes are sent together."""
+        """Messages of calls for `_sender`: subject and body."""
         self._sender: asyncio.Task[None] | None = None
+        self._wakes = WakeSender(self._store_wake, self._ready)
 
     @property
     def connected(self) -> bool:
@@ -81,6 +81,7 @@ class NatsEngine:
             await asyncio.wait([self._connecting])
         if self._sender is not None:
             await asyncio.wait([self._sender], timeout=1.0)
+        await self._wakes.close(timeout=WAKE_TIMEOUT)
         if self._client.is_connected:
             with suppress(NatsError, TimeoutError):
                 await self._client.flush(timeout=2)
@@ -161,26 +162,23 @@ class NatsEngine:
     def submit(self, call: QueuedCall) -> None:
         body = to_json([call.session_id, call.id, call.tool, call.user_id])
         self._unsent.append((self._queue_subject + call.queue, body))
-        self._send_soon()
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.get_running_loop().create_task(self._send_calls(), name="callboard: nats sender")
 
     def wake(self, session_id: str | None) -> None:
-        self._waking[session_id] = None
-        self._send_soon()
+        self._wakes.add(session_id)
 
-    def _send_soon(self) -> None:
-        if self._sender is None or self._sender.done():
-            self._sender = asyncio.get_running_loop().create_task(self._send_all(), name="callboard: nats sender")
-
-    async def _send_all(self) -> None:
-        """Send what waits to be sent. Without a connection it is dropped, and the sweep sends it again."""
-        while self._unsent or self._waking:
-            waking, self._waking = list(self._waking), {}
-            for first in range(0, len(waking), WAKES):
-                self._unsent.append((self._wake_subject, to_json(waking[first : first + WAKES])))
+    async def _send_calls(self) -> None:
+        """Send calls. Without a connection they are dropped, and the sweep sends them again."""
+        while self._unsent:
             unsent, self._unsent = self._unsent, []
             for subject, body in unsent if self.connected else ():
                 with suppress(NatsError):
                     await self._client.publish(subject, body)
+
+    async def _store_wake(self, body: bytes) -> None:
+        """Send a wake, and wait until the server has stored it."""
+        await answered(self._client.jetstream().publish(self._wake_subject, body, timeout=WAKE_TIMEOUT))
 
     # Receiving
 
