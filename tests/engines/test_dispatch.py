@@ -16,7 +16,10 @@ from callboard.adapters.engines import open_engine
 from callboard.adapters.engines.nats.address import NatsAddress
 from callboard.execution.engine import EngineError
 from callboard.execution.limits import Limits
-from callboard.testing.engine_contract import until
+from callboard.sessions import dispatcher
+from callboard.storage.owners import QueuedCall
+from callboard.testing.clock import ManualClock
+from callboard.testing.engine_contract import until, until_waiting
 from callboard.types import Placement
 from tests.engines.conftest import OpenDeployment
 
@@ -325,6 +328,64 @@ async def test_d3_missing_messages_are_sent_again(deployment: OpenDeployment, mo
         assert gateway.dispatcher.submitted_again == 1
         await gateway.dispatcher.sweep()
         assert gateway.dispatcher.submitted_again == 1
+
+
+async def test_d3_a_missing_message_is_sent_again_although_newer_ones_wait(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "SWEEP", 3600.0)  # sweeps are made by the test alone
+    log, clock = Log(), ManualClock()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"), clock=clock)
+        engine, sweeps = gateway.engine, gateway.dispatcher
+        assert engine is not None
+        assert sweeps is not None
+        await until(lambda: engine.connected)
+        session = await gateway.open("s", "ann")
+        with monkeypatch.context() as losing:
+            losing.setattr(engine, "submit", lambda call: None)
+            lost = await session.call("double", {"n": 1})
+        await clock.advance(10.0)
+        calls = [await session.call("double", {"n": n}) for n in range(3)]
+        await until_waiting(engine, 3)
+        await sweeps.sweep()
+        assert sweeps.submitted_again == 0, "the messages of new calls may be on their way"
+        await sweeps.sweep()
+        assert sweeps.submitted_again == 1, "only the call that has waited for long"
+        await until_waiting(engine, 4)
+        for _ in range(3):
+            await sweeps.sweep()
+        assert sweeps.submitted_again == 1, "every call has a message"
+        await made.worker(tools(log, "worker"))
+        for call in (lost, *calls):
+            await ended(session, call.execution_id)
+
+
+async def test_d3_messages_on_their_way_are_not_sent_again(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "SWEEP", 3600.0)
+    log, clock = Log(), ManualClock()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"), clock=clock)
+        engine, sweeps = gateway.engine, gateway.dispatcher
+        assert engine is not None
+        assert sweeps is not None
+        await until(lambda: engine.connected)
+        session = await gateway.open("s", "ann")
+        await session.call("double", {"n": 0})
+        await clock.advance(10.0)
+        await until_waiting(engine, 1)
+        for number in range(1, 4):
+            on_the_way: list[QueuedCall] = []
+            with monkeypatch.context() as slow:
+                slow.setattr(engine, "submit", on_the_way.append)
+                await session.call("double", {"n": number})
+                await sweeps.sweep()
+            engine.submit(*on_the_way)
+            await until_waiting(engine, number + 1)
+            await sweeps.sweep()
+        assert sweeps.submitted_again == 0
 
 
 async def test_d3_sessions_are_told_once_that_no_worker_serves_a_queue(deployment: OpenDeployment) -> None:

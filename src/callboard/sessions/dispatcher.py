@@ -81,6 +81,8 @@ class Dispatcher:
         self._counting = asyncio.Lock()
         self.unserved_queues: frozenset[str] = frozenset()
         """The queues in which executions wait although no worker serves them, at the last sweep."""
+        self._suspected: set[str] = set()
+        """The queues that seemed to lack messages at the last sweep."""
         self._told: set[str] = set()
         """Executions whose sessions were told by this process that no worker serves their queue."""
         self.gateways = 1
@@ -198,13 +200,13 @@ class Dispatcher:
             await self._waiting.end_overdue(depth.queue, depth.oldest_at)
         if not self.engine.connected:
             return
+        suspected, self._suspected = self._suspected, set()
         for depth in self.depths:
             if depth.oldest_at >= now - age:
                 continue
             calls = await self._store.queued_calls(depth.queue, before=now - age, limit=PAGE)
-            missing = len(calls) - await self.engine.waiting(depth.queue)
-            if missing > 0:
-                log.info("%d messages of the queue %s are missing; they are sent again", missing, depth.queue)
+            if await self._lacks_messages(depth, len(calls), suspected):
+                log.info("messages of the queue %s are missing; %d are sent again", depth.queue, len(calls))
                 self.submit_again(calls)
                 self.submitted_again += len(calls)
         late = [depth.queue for depth in self.depths if depth.oldest_at < now - patience]
@@ -212,6 +214,27 @@ class Dispatcher:
             workers = await self.engine.workers()
             self.gateways = max(1, sum(GATEWAY_QUEUE in worker.queues for worker in workers))
             await self._report_unserved(late, workers, now - patience)
+
+    async def _lacks_messages(self, depth: QueueDepth, old: int, suspected: Collection[str]) -> bool:
+        """Return whether messages of a queue are missing, in which so many executions have waited for long.
+
+        That is certain if there are fewer messages than these. If there are more, messages of newer executions may hide
+        it, so all executions are compared with all messages. That difference counts if two sweeps in a row find it,
+        because messages are sent and removed all the time.
+        """
+        messages = await self.engine.waiting(depth.queue)
+        if old > messages:
+            return True
+        if depth.waiting <= messages:
+            return False
+        await self._count()
+        waiting = next((each.waiting for each in self.depths if each.queue == depth.queue), 0)
+        if waiting <= max(messages, await self.engine.waiting(depth.queue)):
+            return False
+        if depth.queue in suspected:
+            return True
+        self._suspected.add(depth.queue)
+        return False
 
     async def _count(self) -> None:
         """Count the executions that wait in queues."""
