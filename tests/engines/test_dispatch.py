@@ -1,7 +1,7 @@
 """Calls that workers carry out (D3): everything that works in one process works across them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 import pytest
@@ -17,6 +17,8 @@ from callboard.adapters.engines.nats.address import NatsAddress
 from callboard.execution.engine import EngineError
 from callboard.execution.limits import Limits
 from callboard.sessions import dispatcher
+from callboard.storage.change import Change
+from callboard.storage.errors import Conflict
 from callboard.storage.owners import QueuedCall
 from callboard.testing.clock import ManualClock
 from callboard.testing.engine_contract import until, until_waiting
@@ -149,6 +151,29 @@ async def test_d3_inline_calls_on_a_worker_return_their_results(deployment: Open
         log.may_end.set()
         assert await ended(session, late.execution_id) == "worker 2"
         assert [each.value for each in await session.take_results()] == ["worker 2"]
+
+
+async def test_d3_result_of_a_worker_waits_if_its_caller_leaves_while_it_is_taken(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "worker"))
+        session = await gateway.open("s", "ann")
+        commit = gateway.store.commit
+
+        async def leave(changes: Sequence[Change]) -> list[int | Conflict]:
+            if any(change.received for change in changes):
+                calling.cancel()
+            return await commit(changes)
+
+        monkeypatch.setattr(gateway.store, "commit", leave)
+        calling = asyncio.ensure_future(session.call("inline", {"n": 1}))
+        await asyncio.wait([calling])
+        assert calling.cancelled()
+        assert [each.value for each in await session.take_results()] == ["worker 1"]
+        assert await session.take_results() == []
 
 
 async def test_d3_invalid_arguments_never_reach_a_worker(deployment: OpenDeployment) -> None:

@@ -3,10 +3,12 @@
 import asyncio
 from typing import Annotated, Any
 
+import anyio
 import pytest
 
 from callboard import Limits, Runtime, ToolContext, tool
 from callboard.sessions.session import live_session
+from callboard.storage.patience import patience
 from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock, settle
 
@@ -390,8 +392,9 @@ async def test_e3_results_taken_by_a_cancelled_caller_are_not_lost(make: Make) -
             assert not session.has_pending_work
 
 
-async def test_e3_results_are_put_back_if_taking_them_is_cancelled(
-    shared_url: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("leave", ["cancelled", "out of time", "unconfirmed"])
+async def test_e3_results_are_put_back_if_their_taker_leaves(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch, leave: str
 ) -> None:
     async with Runtime([long], store=shared_url) as runtime:
         session = await runtime.open("s", "ann")
@@ -399,20 +402,30 @@ async def test_e3_results_are_put_back_if_taking_them_is_cancelled(
         outcome = await session.call("long")
         await ended(session, outcome.execution_id)
         commit, asked, go = runtime.store.commit, asyncio.Event(), asyncio.Event()
+        scope = anyio.CancelScope()
 
         async def held(changes: Any) -> Any:
+            results = await commit(changes)
             asked.set()
             await go.wait()
-            return await commit(changes)
+            return results
 
-        monkeypatch.setattr(runtime.store, "commit", held)
-        taking = asyncio.ensure_future(session.take_results())
-        await asked.wait()
-        taking.cancel()
+        async def take() -> None:
+            with scope, patience(0.01 if leave == "unconfirmed" else None):
+                await session.take_results()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(runtime.store, "commit", held)
+            taking = asyncio.ensure_future(take())
+            await asked.wait()
+            if leave == "cancelled":
+                taking.cancel()
+            elif leave == "out of time":
+                scope.cancel()  # cancels again at every further wait
+            await asyncio.wait([taking])
+            go.set()
+        assert taking.cancelled() or taking.exception() or scope.cancelled_caught
         await settle()
-        go.set()
-        await asyncio.wait([taking])
-        assert taking.cancelled()
         assert session.has_pending_work
         assert [each.execution_id for each in await session.take_results()] == [outcome.execution_id]
         assert await session.take_results() == []

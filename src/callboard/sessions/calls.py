@@ -231,7 +231,8 @@ class Calls:
             outcome = await self.result(execution.id, max(0.0, left))
             if outcome.done:
                 try:
-                    await self._ledger.write(Change(self._session_id, consumed=[execution.id], received=[execution.id]))
+                    taken = [execution.id]
+                    await self._results.deliver(Change(self._session_id, consumed=taken, received=taken))
                 except Conflict:  # another process delivered it as a late result
                     text = acknowledgement(execution.id, execution.name, None)
                     outcome = Outcome(OutcomeStatus.STARTED, execution.id, execution.call_id, execution.name, text)

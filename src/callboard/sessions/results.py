@@ -4,12 +4,14 @@ import asyncio
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 
 from ..execution.index import ExecutionIndex
 from ..execution.outcome import Outcome
 from ..execution.storing import outcome_of
+from ..storage import patience
 from ..storage.change import Change
-from ..storage.errors import Conflict
+from ..storage.errors import Conflict, StoreUnconfirmed
 from ..storage.rows import SessionRow
 from ..storage.store import Store
 from .ledger import Ledger
@@ -23,7 +25,9 @@ PAGE = 100
 class LateResults:
     """Late results of one session. The store has all of them, this process those that it has seen."""
 
-    __slots__ = ("_awaited", "_index", "_known", "_ledger", "_remote", "_session_id", "_store", "_warned")
+    __slots__ = (
+        *("_awaited", "_index", "_known", "_ledger", "_remote", "_returning", "_session_id", "_store", "_warned"),
+    )
 
     def __init__(self, session_id: str, index: ExecutionIndex, ledger: Ledger, store: Store) -> None:
         self._session_id = session_id
@@ -35,6 +39,8 @@ class LateResults:
         """Executions of other processes, and those that waited for a person, at the last poll."""
         self._awaited: set[str] = set()
         """Executions on workers whose callers wait here: their results are not late."""
+        self._returning = 0
+        """Number of changes that took results for callers that left, until the results wait again."""
         self._warned = False
         if not ledger.durable:
             index.waiting, index.dropped = self, self.drop
@@ -80,6 +86,9 @@ class LateResults:
         if not self._ledger.durable:
             return tuple(self._known)
         await self._ledger.settle()
+        while self._returning:
+            await asyncio.sleep(0)
+            await self._ledger.settle()
         row = await self._store.session(self._session_id)
         return () if row is None else tuple(each for each in row.unconsumed if each not in self._awaited)
 
@@ -124,18 +133,38 @@ class LateResults:
             return outcomes
 
     async def _take(self, ids: tuple[str, ...]) -> bool:
-        """Take results. False if one was taken in the same moment. If the caller is cancelled, they go back."""
-        taking = asyncio.ensure_future(self._ledger.write(Change(self._session_id, consumed=ids)))
+        """Take results. False if one was taken in the same moment."""
         try:
-            await asyncio.shield(taking)
+            await self.deliver(Change(self._session_id, consumed=ids))
         except Conflict:
             return False
-        except asyncio.CancelledError:
-            await asyncio.wait([taking])
-            if taking.exception() is None:
-                await self._ledger.write(Change(self._session_id, late=ids))
-            raise
         return True
+
+    async def deliver(self, change: Change) -> None:
+        """Write a change that takes results for a caller. If the caller leaves meanwhile, they wait again.
+
+        Raises `Conflict` if one was taken in the same moment.
+        """
+        taking = self._ledger.write(change, lasting=True)
+        try:
+            await patience.confirmed(taking)
+        except (asyncio.CancelledError, StoreUnconfirmed):
+            # Without a further wait: a cancel scope of AnyIO cancels every wait of a caller that leaves.
+            self._returning += 1
+            taking.add_done_callback(partial(self._give_back, tuple(change.consumed)))
+            raise
+
+    def _give_back(self, ids: tuple[str, ...], taken: "asyncio.Future[int]") -> None:
+        """Let results wait again, if they were taken."""
+        if taken.exception() is not None:
+            self._returning -= 1
+            return
+        self._known.update(dict.fromkeys(ids))
+        self._ledger.write(Change(self._session_id, late=ids)).add_done_callback(self._given_back)
+
+    def _given_back(self, written: "asyncio.Future[int]") -> None:
+        self._returning -= 1
+        written.exception()  # if there is one, the session or the runtime has ended
 
     async def consume(self, ids: tuple[str, ...]) -> None:
         """Take these results, as far as they wait still."""
