@@ -18,8 +18,9 @@ from callboard.execution.engine import EngineError
 from callboard.execution.limits import Limits
 from callboard.sessions import dispatcher
 from callboard.storage.change import Change
-from callboard.storage.errors import Conflict
+from callboard.storage.errors import Conflict, StoreUnavailable
 from callboard.storage.owners import QueuedCall
+from callboard.storage.rows import ExecutionRow
 from callboard.testing.clock import ManualClock
 from callboard.testing.engine_contract import until, until_waiting
 from callboard.types import Placement
@@ -237,6 +238,28 @@ async def test_d3_nested_calls_run_on_other_workers_and_here(deployment: OpenDep
         session = await gateway.open("s", "ann")
         outcome = await session.call("outer", {"n": 3})
         assert await ended(session, outcome.execution_id) == {"far": "second 3", "near": "first 3"}
+
+
+async def test_d3_nested_call_on_another_worker_waits_for_a_store_that_does_not_answer(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        first = await made.worker(tools(log, "first"))
+        await made.worker(tools(log, "second"), "gpu")
+        read, failures = first.store.execution, iter(range(3))
+
+        async def fail(session_id: str, execution_id: str) -> ExecutionRow | None:
+            if next(failures, None) is not None:
+                raise StoreUnavailable("The server restarts.")
+            return await read(session_id, execution_id)
+
+        monkeypatch.setattr(first.store, "execution", fail)
+        session = await gateway.open("s", "ann")
+        outcome = await session.call("outer", {"n": 3})
+        assert await ended(session, outcome.execution_id) == {"far": "second 3", "near": "first 3"}
+        assert next(failures, None) is None
 
 
 async def test_d3_failures_of_workers_are_outcomes(deployment: OpenDeployment) -> None:

@@ -8,12 +8,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 from textwrap import dedent
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 
 from callboard import RetryPolicy, Runtime, Session, ToolContext, ToolError, tool
-from callboard.testing import Harness, settle
+from callboard.storage.errors import StoreUnavailable
+from callboard.testing import Harness, ManualClock, settle
 
 from .conftest import SOON, ended, until
 
@@ -158,6 +159,70 @@ async def test_x2_key_must_be_short_and_printable(key: str) -> None:
 
     async with Harness(count, odd) as harness:
         assert (await harness.session.call("odd")).value == "checked"
+
+
+def unavailable(runtime: Runtime, monkeypatch: pytest.MonkeyPatch, times: float) -> list[str]:
+    """Let so many look-ups of calls fail, and return the list of all that are made."""
+    look_up, made = runtime.store.execution_of_call, list[str]()
+
+    async def fail(session_id: str, call_id: str) -> Any:
+        made.append(call_id)
+        if len(made) <= times:
+            raise StoreUnavailable("The server restarts.")
+        return await look_up(session_id, call_id)
+
+    monkeypatch.setattr(runtime.store, "execution_of_call", fail)
+    return made
+
+
+@tool(mode="background", total_timeout=60)
+async def stepwise(ctx: ToolContext) -> int:
+    """Count with a key."""
+    return int(await ctx.call("count", {"name": "a"}, key="k"))
+
+
+async def test_b6_call_with_a_key_waits_for_a_store_that_does_not_answer(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ManualClock()
+    async with Runtime([count, stepwise], store=sqlite_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        made = unavailable(runtime, monkeypatch, 5)
+        outcome = await session.call("stepwise")
+        await until(lambda: len(made) == 1)
+        await clock.advance(30)
+        assert (await ended(session, outcome.execution_id)).value == 1
+        assert len(made) == 6
+
+
+@pytest.mark.parametrize("category", ["timeout", "cancelled"])
+async def test_b6_call_with_a_key_waits_for_the_store_no_longer_than_its_caller(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, category: str
+) -> None:
+    nested: list[asyncio.Task[Any]] = []
+
+    @tool(mode="background", total_timeout=60)
+    async def spread(ctx: ToolContext) -> None:
+        """Count with a key, in a task that is not cancelled."""
+        nested.append(asyncio.create_task(ctx.call("count", {"name": "a"}, key="k")))
+        await asyncio.Event().wait()
+
+    clock = ManualClock()
+    async with Runtime([count, spread], store=sqlite_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        made = unavailable(runtime, monkeypatch, float("inf"))
+        outcome = await session.call("spread")
+        await until(lambda: len(made) == 1)
+        if category == "timeout":
+            await clock.advance(60)
+        else:
+            await session.cancel(outcome.execution_id)
+        error = (await ended(session, outcome.execution_id)).error
+        assert error is not None
+        assert error.category == category
+        await clock.advance(5)
+        assert nested[0].cancelled()
+    assert not runs
 
 
 async def asked(session: Session, number: int) -> dict[str, str]:

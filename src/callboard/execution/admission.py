@@ -52,8 +52,11 @@ class CallScope(SessionScope[Execution], Protocol):
         """Return the tool that the session sees under that name. Raises `ToolError` (not_found)."""
         ...
 
-    async def recorded_call(self, call_id: str, name: str, document: bytes) -> Outcome | None:
-        """Return the outcome of a call that only the store knows, once it has ended; None if there is none."""
+    async def recorded_call(self, parent: Execution, call_id: str, name: str, document: bytes) -> Outcome | None:
+        """Return the outcome of a nested call that only the store knows, once it has ended; None if there is none.
+
+        Waits for a store that does not answer, as long as the parent's attempt goes on.
+        """
         ...
 
 

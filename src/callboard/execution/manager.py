@@ -268,7 +268,7 @@ class ExecutionManager:
         execution: Execution | None = None
         call_id = None if key is None else f"{parent.id}:{key}"
         if call_id is not None:
-            recorded = await scope.recorded_call(call_id, tool.name, document) if scope.durable else None
+            recorded = await scope.recorded_call(parent, call_id, tool.name, document) if scope.durable else None
             if recorded is not None:
                 return _value_of(recorded)
             execution = scope.index.by_call(call_id)

@@ -33,6 +33,7 @@ from ..storage.store import Store
 from ..tools.definition import Tool
 from .ledger import Ledger
 from .model_view import render_text
+from .nested_calls import goes_on, read_for
 from .results import LateResults
 
 
@@ -211,6 +212,9 @@ class Calls:
 
     async def stored_outcome(self, execution: Execution) -> Outcome | None:
         """Return the outcome of a call from the store; None if it is not stored."""
+        return await read_for(execution.parent, self._clock, lambda: self._stored_outcome(execution))
+
+    async def _stored_outcome(self, execution: Execution) -> Outcome | None:
         if (row := await self.stored_call(execution.call_id)) is None:
             return None
         fingerprint = execution.fingerprint or fingerprint_of(execution.document)
@@ -243,15 +247,20 @@ class Calls:
         """Wait for the end of a nested call that a worker carries out. Cancels it if the caller is cancelled."""
         await self._ledger.settle()
         try:
-            return await self.result(execution.id)
+            return await read_for(execution.parent, self._clock, lambda: self.result(execution.id))
         except asyncio.CancelledError:
-            if not (execution.is_keyed and _goes_on(execution.parent)):
+            if not (execution.is_keyed and goes_on(execution.parent)):
                 write = self._ledger.write(Change(self._session_id, cancel=[execution.id]))
                 write.add_done_callback(lambda written: written.exception())
             raise
 
-    async def recorded(self, call_id: str, name: str, document: bytes) -> Outcome | None:
-        """Return the outcome of a stored call, once it has ended; None if it is not stored."""
+    async def recorded(self, parent: Execution, call_id: str, name: str, document: bytes) -> Outcome | None:
+        """Return the outcome of a parent's call that only the store knows, once it has ended; None if there is none."""
+        if self._index.by_call(call_id) is not None:
+            return None
+        return await read_for(parent, self._clock, lambda: self._recorded(call_id, name, document))
+
+    async def _recorded(self, call_id: str, name: str, document: bytes) -> Outcome | None:
         if (row := await self.stored_call(call_id)) is None:
             return None
         if (row.tool, row.fingerprint) != (name, fingerprint_of(document)):
@@ -380,16 +389,6 @@ class Calls:
         for call_id in call_ids:
             if (execution := self._index.by_call(call_id)) is not None:
                 self._manager.promote(execution)
-
-
-def _goes_on(caller: Execution | None) -> bool:
-    """Return whether a caller that was stopped makes another attempt, here or in another process."""
-    if caller is None:
-        return False
-    reason = caller.stop_reason
-    return caller.lost or (
-        reason is not None and reason.category is not ErrorCategory.CANCELLED and reason.retryable is not False
-    )
 
 
 def _no_execution(execution_id: str) -> ToolError:

@@ -390,8 +390,8 @@ class LiveSession:
     def use_answer(self, execution: Execution) -> None:
         self.services.requests.use_answer(self, execution)
 
-    async def recorded_call(self, call_id: str, name: str, document: bytes) -> Outcome | None:
-        return None if self.index.by_call(call_id) is not None else await self.calls.recorded(call_id, name, document)
+    async def recorded_call(self, parent: Execution, call_id: str, name: str, document: bytes) -> Outcome | None:
+        return await self.calls.recorded(parent, call_id, name, document)
 
     async def stored_outcome(self, execution: Execution) -> Outcome:
         if (outcome := await self.calls.stored_outcome(execution)) is not None:
