@@ -7,10 +7,8 @@ import asyncio
 from collections.abc import Callable
 
 from mcp import types
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
-from starlette.requests import Request
 
-from .connections import Context, is_modern
+from .connections import Context, connection_id_of, is_modern
 
 TURNS = 3
 """Turns of the event loop within which the notification follows the cancellation of its handler."""
@@ -52,7 +50,7 @@ class Cancellations:
         self._watched: dict[_Key, WatchedRequest] = {}
 
     async def __call__(self, ctx: Context, params: types.CancelledNotificationParams) -> None:
-        watched = self._watched.get((_connection(ctx), str(params.request_id)))
+        watched = self._watched.get((connection_id_of(ctx), str(params.request_id)))
         if watched is not None and params.request_id is not None:
             watched.is_cancelled = True
             if watched.notify is not None:
@@ -64,7 +62,7 @@ class Cancellations:
             return WatchedRequest(None, is_closed_to_cancel=True)
         if ctx.request_id is None:
             return WatchedRequest(None, is_closed_to_cancel=False)
-        key = (_connection(ctx), str(ctx.request_id))
+        key = (connection_id_of(ctx), str(ctx.request_id))
         if (watched := self._watched.get(key)) is None:
             watched = self._watched[key] = WatchedRequest(key, is_closed_to_cancel=False)
         watched.notify = notify
@@ -74,8 +72,3 @@ class Cancellations:
         """End the watch of a request."""
         if watched.key is not None and self._watched.get(watched.key) is watched:
             del self._watched[watched.key]
-
-
-def _connection(ctx: Context) -> str | None:
-    request: Request | None = ctx.request
-    return None if request is None else request.headers.get(MCP_SESSION_ID_HEADER)

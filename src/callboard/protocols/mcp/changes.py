@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from mcp import types
 from mcp.server.subscriptions import (
@@ -29,8 +29,6 @@ from .resources import BOARD
 
 MAX_STREAMS = 64
 """The number of streams that a user may have open at once."""
-MAX_SUBSCRIPTIONS = 256
-"""The number of resources to which a connection may be subscribed."""
 
 _LISTS: tuple[ServerEvent, ...] = (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged())
 _BOARD = ResourceUpdated(uri=BOARD)
@@ -41,8 +39,8 @@ class Changes:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._subscribed: WeakKeyDictionary[LiveSession, set[str]] = WeakKeyDictionary()
-        """The resources to which connections of the handshake era are subscribed, by their sessions."""
+        self._subscribed: WeakSet[LiveSession] = WeakSet()
+        """The sessions to whose boards connections of the handshake era are subscribed."""
         self._streams: set[ListenHandler] = set()
         self._open: Counter[str] = Counter()
         """The number of open streams of each user."""
@@ -52,8 +50,7 @@ class Changes:
     async def notify_connection(self, ctx: Context, _: types.NotificationParams) -> None:
         """Notify a connection of changes. It returns when the connection ends, which cancels it."""
         session = live_session(await self._connections.session(ctx))
-        uris = self._of(session)
-        async with aclosing(self._updates(session, lambda: BOARD in uris)) as updates:
+        async with aclosing(self._updates(session, lambda: session in self._subscribed)) as updates:
             async for update in updates:
                 match update:
                     case ToolsListChanged():
@@ -63,24 +60,22 @@ class Changes:
                     case ResourcesListChanged():
                         await ctx.session.send_resource_list_changed()
                     case ResourceUpdated(uri=uri):
-                        if uri in uris:
+                        if session in self._subscribed:
                             await ctx.session.send_resource_updated(uri)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Subscribe a connection to a resource. Raises `MCPError` for too many."""
-        uris = self._of(live_session(await self._connections.session(ctx)))
-        if len(uris) >= MAX_SUBSCRIPTIONS:
-            raise MCPError(types.INVALID_PARAMS, f"A connection may have {MAX_SUBSCRIPTIONS} subscriptions.")
-        uris.add(str(params.uri))
+        """Subscribe a connection to a resource. Only a subscription to the board is kept: no other changes."""
+        session = live_session(await self._connections.session(ctx))
+        if str(params.uri) == BOARD:
+            self._subscribed.add(session)
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         """End the subscription of a connection to a resource."""
-        self._of(live_session(await self._connections.session(ctx))).discard(str(params.uri))
+        session = live_session(await self._connections.session(ctx))
+        if str(params.uri) == BOARD:
+            self._subscribed.discard(session)
         return types.EmptyResult()
-
-    def _of(self, session: LiveSession) -> set[str]:
-        return self._subscribed.setdefault(session, set())
 
     # The era without connections
 

@@ -35,6 +35,9 @@ TASKS = "io.modelcontextprotocol/tasks"
 MAX_LATE_RESULTS = 50
 """The number of late results that wait to be taken in a session."""
 
+LONGEST_NAME = 256
+"""Characters of a client's name whose session id is kept."""
+
 
 class SessionSource(Protocol):
     """The sessions of the users that a transport serves. Requests are None on standard streams."""
@@ -121,11 +124,13 @@ class Connections:
         if not is_modern(ctx):
             if request is None:
                 return self._own_id
-            if (connection := request.headers.get(MCP_SESSION_ID_HEADER)) is None:
+            if (connection := connection_id_of(ctx)) is None:
                 raise MCPError(types.INVALID_REQUEST, "The connection has no session.")
             return f"mcp-{connection}"
         client = ctx.session.client_params
-        return _client_session(self._source.user_id(request), "" if client is None else client.client_info.name)
+        name = "" if client is None else client.client_info.name
+        make = _client_session if len(name) <= LONGEST_NAME else _client_session.__wrapped__
+        return make(self._source.user_id(request), name)
 
 
 def _refused(error: Exception) -> MCPError:
@@ -140,6 +145,12 @@ def _client_session(user_id: str, client_name: str) -> str:
     """Return the id of the session of a user's client."""
     parts = repr([user_id, client_name]).encode("utf-8", "surrogatepass")
     return f"mcp-{hashlib.sha256(parts).hexdigest()[:32]}"
+
+
+def connection_id_of(ctx: Context) -> str | None:
+    """Return the id of the connection of a request; None on standard streams and without connections."""
+    request: Request | None = ctx.request
+    return None if request is None else request.headers.get(MCP_SESSION_ID_HEADER)
 
 
 def is_modern(ctx: Context) -> bool:

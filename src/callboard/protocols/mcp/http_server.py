@@ -21,6 +21,7 @@ from ...types import Wake
 from ..mount import ProtocolHost
 from .connections import Connections
 from .head_start import HeadStart
+from .message_ids import check_message_ids
 from .quick_calls import QuickCalls
 from .resumption import ResumableManager
 from .server import McpServer
@@ -33,6 +34,11 @@ REFRESH_AFTER = IDLE_AFTER / 2
 MAX_CONNECTIONS = 10_000
 RETRY_MS = 1_000
 """Milliseconds that a client should wait before it resumes a stream."""
+MAX_KEPT = 16 * 1024
+"""Bytes of a message that the SDK may keep as the last one of a connection, in each direction."""
+
+_PING = b'{"jsonrpc":"2.0","id":"callboard-ping","method":"ping"}'
+_HEADERS = [(b"accept", b"application/json, text/event-stream"), (b"content-type", b"application/json")]
 
 
 class HttpServer:
@@ -58,21 +64,22 @@ class HttpServer:
             await sleep_forever()
 
     async def handle_post(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Handle a request with this body. See `handle`."""
+        """Handle a request with this body. See `handle`. Raises `Problem` if its message has a long id."""
+        check_message_ids(body)
         start = HeadStart()
         if await self._quick.answer(scope, body, send, start):
             return
         try:
-            await self.handle(scope, _replay(body, receive), send)
+            await self.handle(scope, _replay(body, receive), send, len(body))
         finally:
             if start.call is not None and not start.is_taken_over:
                 with CancelScope(shield=True):
                     await start.call.abandon()
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send, size: int = 0) -> None:
         """Handle a request of the user in `scope["state"]`. Only this user can use the connections that it opens.
 
-        Raises `Problem` if the user has too many connections.
+        `size` is that of its body. Raises `Problem` if the user has too many connections.
         """
         user_id = scope["state"]["user_id"]
         headers = Headers(scope=scope)
@@ -82,23 +89,44 @@ class HttpServer:
         elif asked_for is not None:
             self._quick.passed_on(asked_for)
 
+        used: str | None = None
+        most = size
+
         async def watch(message: Message) -> None:
+            nonlocal used, most
             if message["type"] == "http.response.start" and not is_modern:
-                self._note(user_id, scope["method"], asked_for, message)
+                used = self._note(user_id, scope["method"], asked_for, message)
+            most = max(most, len(message.get("body", b"")))
             await send(message)
 
-        token = AccessToken(token="", client_id="callboard", scopes=[], subject=user_id)  # the guard has checked it
-        await self._manager.handle_request({**scope, "user": AuthenticatedUser(token)}, receive, watch)
+        await self._pass_on(scope, receive, watch)
+        if used is not None and most > MAX_KEPT:
+            await self._replace_last_messages(scope, used)
 
-    def _note(self, user_id: str, method: str, asked_for: str | None, response: Message) -> None:
-        """Note which connection a response belongs to, or that it has ended."""
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the SDK handle a request of the user in `scope["state"]`, whom the guard has authenticated."""
+        token = AccessToken(token="", client_id="callboard", scopes=[], subject=scope["state"]["user_id"])
+        await self._manager.handle_request({**scope, "user": AuthenticatedUser(token)}, receive, send)
+
+    async def _replace_last_messages(self, scope: Scope, connection_id: str) -> None:
+        """Send a ping to a connection: the SDK keeps its last message and the last response until the next ones.
+
+        The ping is not waited for, as if its client had disconnected.
+        """
+        headers = [*_HEADERS, (MCP_SESSION_ID_HEADER.encode(), connection_id.encode("latin-1"))]
+        scope = {**scope, "method": "POST", "headers": headers}
+        await self._pass_on(scope, _replay(_PING, _disconnected), _discard)
+
+    def _note(self, user_id: str, method: str, asked_for: str | None, response: Message) -> str | None:
+        """Note which connection a response belongs to, or that it has ended. Returns the id of the connection."""
         found = asked_for or Headers(raw=response["headers"]).get(MCP_SESSION_ID_HEADER)
         if found is None:
-            return
+            return None
         if response["status"] < 400 and method != "DELETE":
             self._open.used(user_id, found)
         elif method == "DELETE" or response["status"] == 404 or asked_for is None:
             self._open.ended(user_id, found)
+        return found
 
     def drain(self) -> None:
         """End the streams of changes, so that their clients reconnect to another process."""
@@ -113,6 +141,13 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return replay
+
+
+async def _disconnected() -> Message:
+    return {"type": "http.disconnect"}
+
+
+async def _discard(_: Message) -> None: ...
 
 
 def _is_modern(headers: Headers) -> bool:

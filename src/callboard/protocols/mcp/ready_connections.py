@@ -10,10 +10,9 @@ from typing import Any
 from mcp.server.connection import Connection
 from mcp.server.lowlevel.server import Server
 from mcp.server.runner import ServerRunner
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from starlette.requests import Request
 
-from .connections import Context
+from .connections import Context, connection_id_of
 
 
 class ReadyConnection:
@@ -36,28 +35,31 @@ class ReadyConnections:
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
         self._known: dict[str, ReadyConnection] = {}
+        self._served: set[str | None] = set()
+        """The ids of the ready connections; None is the one on standard streams."""
 
     def get(self, connection_id: str) -> ReadyConnection | None:
         """Return a connection; None if it is not ready."""
         return self._known.get(connection_id)
 
+    def is_new(self, ctx: Context) -> bool:
+        """Return whether a notification makes its connection ready: the first one after the handshake does."""
+        return ctx.session.client_params is not None and connection_id_of(ctx) not in self._served
+
     @contextmanager
     def connected(self, ctx: Context) -> Generator[None]:
-        """Know the connection of a notification."""
+        """Know the new connection of a notification."""
         request: Request | None = ctx.request
-        connection_id = None if request is None else request.headers.get(MCP_SESSION_ID_HEADER)
-        client = ctx.session.client_params
-        if request is None or connection_id is None or client is None:
-            yield
-            return
-        own = Connection.from_envelope(
-            ctx.protocol_version,
-            client.client_info.model_dump(by_alias=True),
-            client.capabilities.model_dump(by_alias=True),
-        )
-        user_id: str = request.scope["state"]["user_id"]
-        self._known[connection_id] = ReadyConnection(user_id, ServerRunner(self._server, own, None))
+        connection_id = connection_id_of(ctx)
+        self._served.add(connection_id)
+        if request is not None and connection_id is not None:
+            own = Connection.from_envelope(ctx.protocol_version, None, None)
+            own.client_params = ctx.session.client_params
+            user_id: str = request.scope["state"]["user_id"]
+            self._known[connection_id] = ReadyConnection(user_id, ServerRunner(self._server, own, None))
         try:
             yield
         finally:
-            self._known.pop(connection_id, None)
+            self._served.discard(connection_id)
+            if connection_id is not None:
+                self._known.pop(connection_id, None)

@@ -13,7 +13,10 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 MAX_MESSAGES = 100
 """The number of messages that a connection keeps."""
 MAX_BYTES = 256 * 1024
-"""The bytes of all messages that a connection keeps. A longer message cannot be resumed."""
+"""The bytes of all messages that a connection keeps, with the ids of their streams, which clients choose.
+
+A longer message cannot be resumed.
+"""
 
 
 class _Kept(NamedTuple):
@@ -34,7 +37,8 @@ class ConnectionMessages(EventStore):
     async def store_event(self, stream_id: str, message: types.JSONRPCMessage | None) -> str:
         """Keep a message. Returns its number."""
         self._last += 1
-        size = 0 if message is None else len(message.model_dump_json(by_alias=True, exclude_unset=True))
+        text = "" if message is None else message.model_dump_json(by_alias=True, exclude_unset=True)
+        size = len(stream_id) + len(text)
         self._kept.append(_Kept(self._last, stream_id, message, size))
         self._bytes += size
         while self._kept and (len(self._kept) > MAX_MESSAGES or self._bytes > MAX_BYTES):

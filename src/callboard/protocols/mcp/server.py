@@ -13,6 +13,7 @@ from .cancellations import Cancellations
 from .changes import Changes
 from .completion import Completion
 from .connections import TASKS, Connections, Context
+from .handshake_limits import limit_handshake
 from .prompts import Prompts
 from .ready_connections import ReadyConnections
 from .resources import Resources
@@ -41,7 +42,7 @@ class McpServer(Server[Any]):
             get_tool_input_schema=self._input_schema,
             on_subscriptions_listen=self._changes.listen,
         )
-        self.middleware = [SpansWhenTraced(each) for each in self.middleware]
+        self.middleware = [*(SpansWhenTraced(each) for each in self.middleware), limit_handshake]
         cancellations = Cancellations()
         self.add_request_handler("tools/list", types.PaginatedRequestParams, ToolList(connections))
         self.add_request_handler("tools/call", types.CallToolRequestParams, ToolCalls(connections, cancellations))
@@ -90,9 +91,10 @@ class McpServer(Server[Any]):
         return None if tool is None else tool.input_schema
 
     async def _serve_connection(self, ctx: Context, params: types.NotificationParams) -> None:
-        """Serve a connection beside its requests, until it ends, which cancels this."""
-        with self.ready.connected(ctx):
-            await self._changes.notify_connection(ctx, params)
+        """Serve a connection beside its requests, until it ends, which cancels this. A connection is served once."""
+        if self.ready.is_new(ctx):
+            with self.ready.connected(ctx):
+                await self._changes.notify_connection(ctx, params)
 
     async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         session = live_session(await self._connections.session(ctx))
