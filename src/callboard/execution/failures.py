@@ -2,8 +2,6 @@
 
 import logging
 import traceback
-from pathlib import Path
-from types import TracebackType
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -11,7 +9,9 @@ from ..categories import members
 from ..errors import CATEGORIES, ErrorCategory, ToolError
 from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
 from ..jsonrules.readability import check_readability
+from ..tools.definition import Tool
 from .execution import Execution
+from .origin import origin_of
 from .outcome import Outcome, OutcomeStatus
 
 log = logging.getLogger("callboard.execution")
@@ -122,29 +122,24 @@ def presentable(error: ToolError) -> tuple[ToolError, bytes]:
         return kept, to_json(kept.to_model())
 
 
-def detach(error: ToolError) -> None:
-    """Remove the traceback of an error that is kept, since its frames hold the handler's variables.
+def detach(error: ToolError, tool: Tool) -> None:
+    """Remove the traceback of a tool's error that is kept, since its frames hold the handler's variables.
 
     Its origin stays, as text, and so does its cause. An error during whose handling it was raised goes: that of a
     validator refers to every problem of the arguments.
     """
+    traces = [each.__traceback__ for each in (error.__cause__, error) if each is not None]
+    if raised := [trace for trace in traces if trace is not None]:
+        error.origin = origin_of(raised, None if tool.handler is None else tool.handler.function)
     seen: set[int] = set()
     pending: list[BaseException | None] = [error]
     for each in pending:  # it grows during the loop
         if each is None or id(each) in seen:
             continue
         seen.add(id(each))
-        if each.__traceback__ is not None and (each is error.__cause__ or error.__cause__ is None):
-            error.origin = _innermost_line(each.__traceback__)
         each.__traceback__ = each.__context__ = None
         pending.append(each.__cause__)
         pending += members(each)
-
-
-def _innermost_line(trace: TracebackType) -> str:
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"{Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"
 
 
 def log_failure(execution: Execution, error: ToolError) -> None:
@@ -154,7 +149,8 @@ def log_failure(execution: Execution, error: ToolError) -> None:
     """
     if not (CATEGORIES[error.category].reported and log.isEnabledFor(logging.WARNING)):
         return
-    arguments = (execution.name, error.category, execution.attempt, error.report or error.message)
+    attempts = f"{execution.attempt} attempt{'' if execution.attempt == 1 else 's'}"
+    arguments = (execution.name, error.category, attempts, error.report or error.message)
     about = {"session_id": execution.scope.id, "execution_id": execution.id, "tool": execution.name}
     record = log.makeRecord(log.name, logging.WARNING, __file__, 0, _FAILED, arguments, None, extra=about)
     if error.__cause__ is not None:
@@ -162,4 +158,4 @@ def log_failure(execution: Execution, error: ToolError) -> None:
     log.handle(record)
 
 
-_FAILED = "%s failed (%s) after %d attempts: %s"
+_FAILED = "%s failed (%s) after %s: %s"

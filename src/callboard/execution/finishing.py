@@ -88,7 +88,7 @@ class Finishing:
             counters = self._registry.counters_of(execution.tool)
             counters.failed(error.category, spent, datetime.fromtimestamp(at, UTC), now)
             log_failure(execution, error)
-            detach(error)
+            detach(error, execution.tool)
         finally:
             self._release(execution)
 

@@ -216,7 +216,7 @@ class Runner:
     async def _wait_for_retry(self, execution: Execution, failure: ToolError, seconds: float) -> None:
         """Wait for the delay before the next attempt, which gets its own copy of the arguments."""
         failure, error_json = presentable(failure)
-        detach(failure)
+        detach(failure, execution.tool)
         execution.wait_for_retry(failure, self._clock.time() + seconds)
         report(execution, retrying_event(execution, self._clock.time(), error_json, seconds))
         self._registry.counters_of(execution.tool).retries += 1
