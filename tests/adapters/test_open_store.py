@@ -28,6 +28,16 @@ def test_d1_other_addresses_are_refused(url: str) -> None:
         open_store(url)
 
 
+@pytest.mark.parametrize(
+    ("url", "suggested"),
+    [("file.db", "sqlite:///file.db"), ("/tmp/file.db", "sqlite:////tmp/file.db"), ("sqlite:a.db", "sqlite:///a.db")],
+)
+def test_d1_the_address_of_a_file_is_suggested(url: str, suggested: str) -> None:
+    with pytest.raises(StoreError, match=f"For a SQLite file, use {suggested}. "):
+        open_store(url)
+    assert isinstance(open_store(suggested), SqlStore)
+
+
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite://file.db"])
 def test_d1_sqlite_needs_a_file(url: str) -> None:
     with pytest.raises(StoreError, match="needs a file"):

@@ -93,7 +93,7 @@ def test_o3_the_option_overrides_the_environment(run: Command, tmp_path: Path) -
     ("url", "message"),
     [
         ("memory://", "A store in memory is only visible to its own process. Name another one with --store."),
-        ("nonsense", "There is no store for 'nonsense' addresses."),
+        ("nonsense", "There is no store for the address 'nonsense'. For a SQLite file, use"),
         ("sqlite:///", "A SQLite store needs a file: sqlite:///file.db."),
         ("postgresql://nobody:secret@127.0.0.1:1/x", "The PostgreSQL database x at 127.0.0.1:1 does not answer."),
     ],

@@ -99,6 +99,8 @@ def test_g1_a_taken_name_is_refused_unless_it_is_replaced() -> None:
     registry = Registry([first])
     with pytest.raises(RegistrationError, match="A tool 'a' is already registered, in namespace 'default'"):
         registry.register(second)
+    with pytest.raises(RegistrationError, match=r"Rename one of them, as with @tool\(name=…\)"):
+        Registry([first, second])
     assert registry["a"] is first
     assert registry.register(second, replace=True) is second
     assert registry["a"] is second

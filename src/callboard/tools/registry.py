@@ -98,7 +98,7 @@ class Registry:
         if before is not None and not replace and not _is_reloaded(before, tool):
             raise RegistrationError(
                 f"A tool {tool.name!r} is already registered, in namespace {before.namespace!r}. "
-                "Rename one of them, or register with replace=True."
+                "Rename one of them, as with @tool(name=…). Registry.replace replaces a tool on purpose."
             )
         self._check(tool, self._strict if strict is None else strict)
         self._tools[tool.name] = tool

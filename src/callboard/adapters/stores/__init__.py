@@ -41,7 +41,13 @@ def store_status(url: str) -> StoreStatus:
 def _database(url: str) -> "Backend":
     """Return the database at an address: the only place that distinguishes the two."""
     scheme, separator, _ = url.partition("://")
-    if not separator or scheme not in _EXTRAS:
+    if url and not separator:
+        file = f"sqlite:///{url.removeprefix('sqlite:')}"
+        raise StoreError(
+            f"There is no store for the address {url!r}. For a SQLite file, use {file}. "
+            "Other stores are memory:// and postgresql://host/name."
+        )
+    if scheme not in _EXTRAS:
         raise StoreError(
             f"There is no store for {scheme!r} addresses. Use memory://, sqlite:///file.db or postgresql://host/name."
         )
