@@ -240,7 +240,7 @@ def test_o3_problems_of_the_arguments_are_listed(run: Run) -> None:
         '  first: Input should be a valid integer, unable to parse string as an integer. Received: "one"',
         "  second: This property is required and was not given.",
         "  third: There is no such property. Leave it out. Received: [1, 2]",
-        "For its parameters, run: callboard tools schema add",
+        "For its parameters, run: callboard tools schema add --tools sample_tools:registry",
         "add: failed before it ran",
     ]
 
@@ -332,7 +332,7 @@ def test_o3_a_terminal_asks_below_the_progress(start: Start) -> None:
         (["add", "--args", "5"], Exit.INVALID, "(all): Input should be an object."),
         (["add", "--args", '{"first": 1, "first": 1, "second": 1}'], Exit.INVALID, "give 'first' twice"),
         (["buld"], Exit.NOT_FOUND, "There is no tool 'buld'. Did you mean build?"),
-        (["qqqq"], Exit.NOT_FOUND, "There is no tool 'qqqq'. See: callboard tools list"),
+        (["qqqq"], Exit.NOT_FOUND, "There is no tool 'qqqq'. See: callboard tools list --tools sample_tools:registry"),
         (["gated"], Exit.NOT_FOUND, "The tool 'gated' is hidden: beta is off. Turn it on with CALLBOARD_GATE_BETA=1."),
     ],
 )

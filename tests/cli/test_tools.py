@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from callboard.cli import main
+from callboard.cli.options import repeat_options
 from callboard.schemas.dialects import DIALECTS
 from tests.cli.harness import Done, run_here
 
@@ -30,8 +32,15 @@ async def count(a: Annotated[int, "Ä"]) -> int:
     """Zählen — 数."""
     return a
 
+async def plain(a: Annotated[int, "A number"]) -> int:
+    """Be a function without a decorator."""
+    return a
+
 registry = Registry([read_file, count])
 several = [read_file, count]
+mixed = [count, plain]
+functions = (plain,)
+twice = [count, tool(name="count", description="Count again.")(plain)]
 number = 5
 empty = []
 nothing = Registry()
@@ -50,6 +59,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cli_bad_tool.py").write_text(
         "from callboard import Registry, tool\n@tool\ndef f(a) -> None:\n    '''F.'''\nregistry = Registry([f])\n"
     )
+    (tmp_path / "cli_relative.py").write_text("from .cli_sample import registry")
+    (tmp_path / "cli_caller.py").write_text("import json\n\njson.loads('{')")
     (tmp_path / "cli_package").mkdir()
     (tmp_path / "cli_package" / "__init__.py").write_text("")
     (tmp_path / "cli_package" / "tools.py").write_text(MODULE)
@@ -148,6 +159,19 @@ def test_g5_registries_lists_and_packages_are_loaded(run: Command, source: str) 
     assert [each["name"] for each in json.loads(done.out)] == ["read_file", "count"]
 
 
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("cli_sample:mixed", ["count", "plain"]),
+        ("cli_sample:functions", ["plain"]),
+        ("cli_sample:plain", ["plain"]),
+    ],
+)
+def test_g5_functions_become_tools(run: Command, source: str, names: list[str]) -> None:
+    done = run("tools", "list", "--tools", source, "--json")
+    assert [each["name"] for each in json.loads(done.out)] == names
+
+
 def test_g5_printed_output_of_a_module_is_not_the_result(run: Command, folder: Path) -> None:
     (folder / "cli_loud.py").write_text("print('loud')\n" + MODULE)
     done = run("tools", "list", "--tools", "cli_loud:nothing", "--json")
@@ -202,23 +226,53 @@ def test_g5_the_manifest(run: Command) -> None:
         (["schema", "[red]x[/red]"], "There is no tool '[red]x[/red]'."),
         (["schema", "think", "--dialect", "latin"], "There is no dialect 'latin'. Dialects: claude"),
         (["manifest", "--dialect", "latin"], "There is no dialect 'latin'"),
-        (["list", "--tools", "cli_sample"], "--tools 'cli_sample' is not of the form package.module:registry."),
+        (
+            ["schema", "qqqqqq", "--tools", "cli_sample:several"],
+            "There is no tool 'qqqqqq'. See: callboard tools list --tools cli_sample:several",
+        ),
+        (
+            ["list", "--tools", "cli_sample"],
+            "--tools 'cli_sample' is not of the form MODULE:NAME, such as cli_sample:tools.",
+        ),
+        (["list", "--tools", "./cli_sample.py:several"], "takes a module, not a file: --tools cli_sample:several"),
+        (["list", "--tools", "cli_sample.py:several"], "takes a module, not a file: --tools cli_sample:several"),
+        (["list", "--tools", "cli_sample.py"], "takes a module, not a file: --tools cli_sample:tools"),
+        (["list", "--tools", "cli_package/tools:several"], "a file: --tools cli_package.tools:several"),
+        (["list", "--tools", "../a/b.py:several"], "a file: cd ../a, then --tools b:several"),
         (["list", "--tools", ":registry"], "is not of the form"),
         (["list", "--tools", "cli_sample:"], "is not of the form"),
         (["list", "--tools", ""], "is not of the form"),
         (["list", "--tools", "cli_nowhere:registry"], "There is no module 'cli_nowhere' here"),
         (["list", "--tools", "cli_package.nowhere:registry"], "There is no module 'cli_package.nowhere'"),
-        (["list", "--tools", "cli_needs:registry"], "cli_needs needs the module 'surely_not_installed'"),
+        (
+            ["list", "--tools", "cli_needs:registry"],
+            "needs the module 'surely_not_installed', which is not installed (cli_needs.py, line 1).",
+        ),
         (["list", "--tools", "cli_sample:missing"], "The module 'cli_sample' has no 'missing'."),
         (
             ["list", "--tools", "cli_sample:number"],
             "cli_sample:number is of type int. Name a Registry, a Tool or",
         ),
-        (["list", "--tools", "cli_sample:empty"], "cli_sample:empty is of type list."),
-        (["list", "--tools", "cli_broken:registry"], "cli_broken cannot be imported: ZeroDivisionError"),
-        (["list", "--tools", "cli_syntax:registry"], "cli_syntax cannot be imported: SyntaxError"),
-        (["list", "--tools", "cli_bad_tool:registry"], "'a' of the tool f has no type. Annotate it."),
-        (["list", "--tools", ".relative:registry"], ".relative cannot be imported"),
+        (["list", "--tools", "cli_sample:empty"], "cli_sample:empty is an empty list. Add tools to it."),
+        (["list", "--tools", "cli_sample:twice"], "A tool 'count' is already registered, in namespace 'default'."),
+        (
+            ["list", "--tools", "cli_broken:registry"],
+            "cli_broken cannot be imported: ZeroDivisionError: division by zero (cli_broken.py, line 1)\n",
+        ),
+        (["list", "--tools", "cli_caller:registry"], "(cli_caller.py, line 3)\n"),
+        (
+            ["list", "--tools", "cli_syntax:registry"],
+            "cli_syntax cannot be imported: SyntaxError: invalid syntax (cli_syntax.py, line 1)\n",
+        ),
+        (
+            ["list", "--tools", "cli_bad_tool:registry"],
+            "'a' of the tool f has no type. Annotate it. (cli_bad_tool.py, line 2)\n",
+        ),
+        (
+            ["list", "--tools", "cli_relative:registry"],
+            "(cli_relative.py, line 1). The module is not part of a package: import without the dot, or",
+        ),
+        (["list", "--tools", ".relative:registry"], "is not of the form MODULE:NAME, such as relative:registry."),
     ],
 )
 def test_g5_an_error_is_one_sentence_on_standard_error(run: Command, arguments: list[str], message: str) -> None:
@@ -226,6 +280,31 @@ def test_g5_an_error_is_one_sentence_on_standard_error(run: Command, arguments: 
     assert (done.code, done.out) == (4 if "There is no tool" in message else 1, "")
     assert done.err.startswith("error: ")
     assert message in done.err
+
+
+def test_g5_a_module_that_another_one_hides_is_explained(run: Command, folder: Path) -> None:
+    (folder / "json.py").write_text(MODULE)
+    (folder / "rich").mkdir()
+    done = run("tools", "list", "--tools", "json:registry")
+    assert done.err == (
+        "error: The module 'json' has no 'registry'. "
+        "Python imports json from the standard library, not the file json.py from here: rename the file.\n"
+    )
+    done = run("tools", "list", "--tools", "rich.mine:registry")
+    assert done.err.endswith(
+        "Python imports rich from an installed package, not the folder rich from here: rename the folder.\n"
+    )
+
+
+def test_g5_a_suggested_command_repeats_the_options() -> None:
+    assert repeat_options(None) == ""
+    options = repeat_options("shop:tools", ["http://a", "npx -y b"], ["c.json"])
+    assert options == " --tools shop:tools --mcp http://a --mcp 'npx -y b' --mcp-config c.json"
+
+
+@pytest.mark.parametrize("command", ["run", "schema"])
+def test_g5_the_usage_names_the_tool(run: Command, command: str) -> None:
+    assert re.search(r"\bTOOL\b", run("tools", command, "--help").out.partition("\n\n")[0])
 
 
 def test_g5_a_bad_setting_is_an_error(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:

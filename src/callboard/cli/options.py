@@ -1,20 +1,16 @@
-"""Values of options that several commands share: a registry of tools, and JSON documents."""
+"""Options that several commands share, and their values: a tool's name, and JSON documents."""
 
-import contextlib
 import difflib
 import json
+import shlex
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
 from callboard import Registry, Tool
-from callboard.demo.tools import tools as demo_tools
-from callboard.errors import CallboardError
-from callboard.toolkits import built_in
 
 from .process import CommandError, Exit
 from .terminal.console import err
@@ -22,7 +18,9 @@ from .terminal.console import err
 Source = Annotated[
     str | None,
     typer.Option(
-        "--tools", metavar="PACKAGE.MODULE:REGISTRY", help="The registry to use. Default: the built-in toolkits."
+        "--tools",
+        metavar="MODULE:NAME",
+        help="The tools to use: a Registry or a list in a module. Default: the built-in toolkits.",
     ),
 ]
 EngineAddress = Annotated[
@@ -38,58 +36,26 @@ ServedSource = Annotated[
     str | None,
     typer.Option(
         "--tools",
-        metavar="PACKAGE.MODULE:REGISTRY",
-        help="The registry to use. Default: the built-in toolkits, and the tools of the demo.",
+        metavar="MODULE:NAME",
+        help="The tools to use: a Registry or a list in a module. Default: the built-in toolkits and the demo's tools.",
     ),
 ]
 EXCERPT = 60
 """Characters of an invalid line that an error shows."""
 
 
-def load_served_registry(address: str | None, *, demo: bool = True) -> Registry:
-    """Load the registry that `callboard serve` uses: like `load_registry`, with the tools of the demo by default."""
-    return Registry([*built_in(), *demo_tools]) if address is None and demo else load_registry(address)
+def repeat_options(source: str | None, servers: Sequence[str] | None = None, files: Sequence[str] | None = None) -> str:
+    """Repeat `--tools`, `--mcp` and `--mcp-config`, quoted for a shell and after a space, for a suggested command."""
+    given = (("--tools", [source] if source else ()), ("--mcp", servers or ()), ("--mcp-config", files or ()))
+    return "".join(f" {option} {shlex.quote(value)}" for option, values in given for value in values)
 
 
-def load_registry(address: str | None) -> Registry:
-    """Load the registry at `package.module:name`, or the built-in toolkits. Raises `CommandError`."""
-    if address is None:
-        return Registry(built_in())
-    module_name, separator, name = address.partition(":")
-    if not (module_name and separator and name):
-        raise CommandError(f"--tools {address!r} is not of the form package.module:registry.")
-    sys.path.insert(0, "")  # the current folder, as with `python -m`
-    try:
-        with contextlib.redirect_stdout(sys.stderr):  # standard output is for the command's result
-            module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise CommandError(f"{module_name} needs the module {error.name!r}, which is not installed.") from error
-        raise CommandError(f"There is no module {module_name!r} here or among the installed packages.") from error
-    except CallboardError:
-        raise
-    except Exception as error:
-        raise CommandError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove("")
-    found: object = getattr(module, name, None)
-    if isinstance(found, Registry):
-        return found
-    kind = type(found).__name__
-    items = cast("Sequence[object]", found) if isinstance(found, list | tuple) else [found]
-    if tools := [cast(Tool, item) for item in items if isinstance(item, Tool)]:
-        return Registry(tools)
-    if found is None:
-        raise CommandError(f"The module {module_name!r} has no {name!r}.")
-    raise CommandError(f"{address} is of type {kind}. Name a Registry, a Tool or a list of tools.")
-
-
-def find_tool(registry: Registry, name: str) -> Tool:
-    """Find a tool by its name. Raises `CommandError` that suggests similar names."""
+def find_tool(registry: Registry, name: str, options: str = "") -> Tool:
+    """Find a tool by its name. Raises `CommandError` that suggests similar names, or a command with `options`."""
     if (found := registry.get(name)) is not None:
         return found
     similar = difflib.get_close_matches(name, registry.names(), n=3)
-    hint = f" Did you mean {', '.join(similar)}?" if similar else " See: callboard tools list"
+    hint = f" Did you mean {', '.join(similar)}?" if similar else f" See: callboard tools list{options}"
     raise CommandError(f"There is no tool {name!r}.{hint}", Exit.NOT_FOUND)
 
 

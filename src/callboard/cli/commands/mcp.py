@@ -15,9 +15,10 @@ from ...telemetry.logs import configure
 from ..mcp_approvals import approve_tools
 from ..mcp_clients import ClientName, client_file, server_entry, write_entry
 from ..mcp_servers import ServerFiles, Servers, add_servers
-from ..options import Source, load_registry
+from ..options import Source
 from ..process import Exit, exit_on_interrupt
 from ..terminal.console import note
+from ..tool_source import load_registry
 from .store import Address
 
 MEMORY = "memory://"

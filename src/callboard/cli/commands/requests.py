@@ -15,10 +15,11 @@ from ...storage.rows import RequestRow
 from ...storage.store import Store
 from ...tools.schema_arguments import validator, violation
 from ...types import RequestPurpose
-from ..options import find_tool, load_registry, read_document
+from ..options import find_tool, read_document, repeat_options
 from ..process import CommandError, Exit
 from ..terminal.console import AsJson, Column, err, fail, note, out, print_json, print_line, print_problems, show_table
 from ..terminal.text import compact, one_line, span
+from ..tool_source import load_registry
 from .store import (
     DEFAULT,
     Address,
@@ -159,8 +160,8 @@ def answer_request(
         str | None,
         typer.Option(
             "--tools",
-            metavar="PACKAGE.MODULE:REGISTRY",
-            help="The registry to use: the answer is validated by the tool's types.",
+            metavar="MODULE:NAME",
+            help="The tools to use: the answer is validated by the tool's types.",
             show_default=False,
         ),
     ] = None,
@@ -199,7 +200,7 @@ def answer_request(
         if registry is None:
             _validate(row, value)
         else:
-            find_tool(registry, row.tool)  # its types validate the answer
+            find_tool(registry, row.tool, repeat_options(source))  # its types validate the answer
         execution = await store.execution(row.session_id, row.execution_id)
         owners = {owner.id: owner for owner in await store.owners()}
         seq = await _submit(runtime, row, value, arguments_hash(row) if expected_hash is None else expected_hash)

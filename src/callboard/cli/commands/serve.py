@@ -17,9 +17,10 @@ from ...errors import MissingExtraError
 from ...telemetry.logs import configure
 from ...tools.definition import RESERVED_NAMESPACE, Tool
 from ..mcp_servers import ServerFiles, Servers, add_servers
-from ..options import EngineAddress, ServedSource, load_served_registry, read_text
+from ..options import EngineAddress, ServedSource, read_text
 from ..process import loading
 from ..terminal.console import out
+from ..tool_source import load_served_registry
 from .store import DEFAULT, Address
 
 log = logging.getLogger("callboard.server")

@@ -17,9 +17,9 @@ from ...storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from ...storage.store import Store
 from ...tools.registry import Registry
 from ...types import Logout
-from ..options import load_registry
 from ..terminal.console import AsJson, Column, Row, err, out, print_json, print_line, show_table
 from ..terminal.text import compact, error_beside_status, one_line, span, when
+from ..tool_source import load_registry
 from .store import (
     DEFAULT,
     Address,
@@ -162,8 +162,8 @@ def close_session(
         str | None,
         typer.Option(
             "--tools",
-            metavar="PACKAGE.MODULE:REGISTRY",
-            help="The registry to use: its tools with cancel_on_logout are cancelled.",
+            metavar="MODULE:NAME",
+            help="The tools to use: those with cancel_on_logout are cancelled.",
             show_default=False,
         ),
     ] = None,

@@ -26,12 +26,13 @@ from ...tools.registry import Registry
 from ...types import Mode
 from ..interrupts import Interrupts, alongside, exit_after
 from ..mcp_servers import ServerFiles, Servers, add_servers, list_servers
-from ..options import ServedSource, find_tool, load_served_registry, read_document
+from ..options import ServedSource, find_tool, read_document, repeat_options
 from ..process import CommandError, Exit
 from ..terminal.call_view import CallView, JsonView, LiveView, exit_code, print_outcome
 from ..terminal.console import AsJson, Column, describe, err, is_interactive, out, print_json, print_logs, show_table
 from ..terminal.line_answers import LineAnswers
 from ..terminal.text import one_line
+from ..tool_source import load_served_registry
 
 tools = typer.Typer(help="List tools, show their schemas, and run them.", no_args_is_help=True)
 
@@ -86,7 +87,7 @@ def list_tools(
 
 @tools.command("schema")
 def show_schema(
-    name: Annotated[str, typer.Argument(help="The name of the tool.")],
+    name: Annotated[str, typer.Argument(metavar="TOOL", help="The name of the tool.", show_default=False)],
     dialect: Annotated[str, typer.Option(help=f"One of: {', '.join(DIALECTS)}.")] = "claude",
     source: ServedSource = None,
     mcp: Servers = None,
@@ -94,7 +95,7 @@ def show_schema(
 ) -> None:
     """Print a tool's schema in a dialect, as JSON."""
     registry = list_servers(_served(source, mcp, mcp_config), mcp, mcp_config)
-    print_json(find_tool(registry, name).schema(dialect))
+    print_json(find_tool(registry, name, repeat_options(source, mcp, mcp_config)).schema(dialect))
 
 
 @tools.command("manifest")
@@ -130,7 +131,7 @@ def _row(registry: Registry, tool: Tool) -> tuple[str | Text, ...]:
 
 @tools.command("run")
 def run_tool(
-    name: Annotated[str, typer.Argument(help="The name of the tool.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="TOOL", help="The name of the tool.", show_default=False)],
     arguments: Annotated[
         str | None,
         typer.Option(
@@ -175,6 +176,7 @@ def run_tool(
         raise CommandError("--timeout must be a number of seconds above 0.", Exit.USAGE)
     document = b"{}" if arguments is None else read_document(arguments, "--args", hint="For no arguments, use {}.")
     registry = add_servers(_served(source, mcp, mcp_config), mcp, mcp_config)
+    options = repeat_options(source, mcp, mcp_config)
     output = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):  # standard output is for the result
         view = _view(output.buffer if as_json else None)
@@ -182,9 +184,9 @@ def run_tool(
         def show(outcome: Outcome, record: ExecutionRecord) -> None:
             if not as_json:
                 with contextlib.redirect_stdout(output):
-                    print_outcome(outcome, record)
+                    print_outcome(outcome, record, options)
 
-        code = asyncio.run(_run(registry, name, document, timeout, view, show))
+        code = asyncio.run(_run(registry, name, options, document, timeout, view, show))
     raise typer.Exit(code)
 
 
@@ -197,6 +199,7 @@ def _view(stream: BinaryIO | None) -> CallView:
 async def _run(
     registry: Registry,
     name: str,
+    options: str,
     document: bytes,
     timeout: float | None,
     view: CallView,
@@ -209,7 +212,7 @@ async def _run(
     with Interrupts(task.cancel, view.abandon) as interrupts, print_logs(view.note):
         try:
             async with _runtime(registry, view) as runtime:
-                tool = _runnable(registry, name)
+                tool = _runnable(registry, name, options)
                 if timeout is not None:
                     _limit(registry, tool, timeout)
                 session = await runtime.open(SESSION, user_id=SESSION)
@@ -263,9 +266,9 @@ async def _call(session: Session, tool: str, document: bytes, view: CallView) ->
                     return
 
 
-def _runnable(registry: Registry, name: str) -> Tool:
+def _runnable(registry: Registry, name: str, options: str) -> Tool:
     """Find a tool that the command line can run. Raises `CommandError`."""
-    tool = find_tool(registry, name)
+    tool = find_tool(registry, name, options)
     if tool.gate is not None and not is_open(tool.gate, registry.settings.gates):
         label = gate_label(tool.gate) or ""
         how = f" Turn it on with {GATE_PREFIX}{label.upper()}=1." if label == tool.gate and ":" not in label else ""

@@ -20,10 +20,11 @@ from ...runtime import Runtime
 from ...server.gc_tuning import rare_collections
 from ...sessions.queue_worker import QueueWorker
 from ...telemetry.logs import configure
-from ..options import EngineAddress, ServedSource, load_served_registry
+from ..options import EngineAddress, ServedSource
 from ..process import CommandError, Exit, loading
 from ..terminal.console import is_interactive, out
 from ..terminal.text import span
+from ..tool_source import load_served_registry
 from .store import DEFAULT, Address
 
 log = logging.getLogger("callboard.worker")

@@ -237,12 +237,15 @@ def _cells(row: ProgressRow, now: float, bar_width: int) -> tuple[Any, ...]:
 # The outcome
 
 
-def print_outcome(outcome: Outcome, record: ExecutionRecord) -> None:
-    """Print the result or the error, and a last line with status, duration and attempts."""
+def print_outcome(outcome: Outcome, record: ExecutionRecord, options: str = "") -> None:
+    """Print the result or the error, and a last line with status, duration and attempts.
+
+    `options` are those of the command that belong in a suggested command too.
+    """
     if outcome.error is None:
         _print_value(outcome.value)
     else:
-        _print_error(outcome.tool, outcome.error)
+        _print_error(outcome.tool, outcome.error, options)
     _print_status(outcome, record)
 
 
@@ -269,13 +272,14 @@ def _print_value(value: Any) -> None:
     out.file.flush()
 
 
-def _print_error(tool: str, error: ToolError) -> None:
+def _print_error(tool: str, error: ToolError, options: str) -> None:
     if error.category is ErrorCategory.CANCELLED:  # which the last line says
         return
     if error.category is ErrorCategory.VALIDATION and (problems := _problems(error.details)):
         fail(f"the arguments of {tool} are not valid:", Exit.INVALID)
         print_problems(problems)
-        err.print(f"[dim]For its parameters, run: callboard tools schema {escape(tool)}[/]", soft_wrap=True)
+        command = escape(f"callboard tools schema {tool}{options}")
+        err.print(f"[dim]For its parameters, run: {command}[/]", soft_wrap=True)
         return
     fail(safe(error.message), Exit.FAILED)
     if error.details is not None:
