@@ -6,17 +6,20 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AliasPath, BaseModel, Field, Json, model_validator
+from pydantic import AliasPath, BaseModel, Field, Json, TypeAdapter, ValidationError, model_validator
 from typing_extensions import TypedDict
 
 import callboard
 from callboard import Registry, Settings, Tool, ToolError, dynamic_tool, tool
+from callboard.tools.problems import problems_of
 from tests.examples import examples
 
 pytestmark = pytest.mark.anyio
@@ -146,17 +149,35 @@ async def test_t5_a_wrong_type_is_reported_with_path_expectation_and_received_va
     assert error.details == [
         {
             "path": "hours",
-            "message": "Input should be a valid integer, unable to parse string as an integer, not 'soon'.",
+            "message": "Input should be a valid integer, not 'soon'.",
             "received": "soon",
         },
         {"path": "place", "message": "Input should be a valid string, not 5.", "received": 5},
     ]
     assert error.message == (
         "The arguments of weather are not valid. Correct them and call again:\n"
-        "- hours: Input should be a valid integer, unable to parse string as an integer, not 'soon'.\n"
+        "- hours: Input should be a valid integer, not 'soon'.\n"
         "- place: Input should be a valid string, not 5."
     )
     assert error.to_model() == {"category": "validation", "message": error.message, "details": error.details}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (int, "x", "Input should be a valid integer, not 'x'."),
+        (int, 2.5, "Input should be a valid integer, not 2.5."),
+        (float, "x", "Input should be a valid number, not 'x'."),
+        (bool, "x", "Input should be a valid boolean, not 'x'."),
+        (date, "2026-02-30", "a valid date or datetime (day value is outside expected range), not '2026-02-30'."),
+        (UUID, "", "a valid UUID (invalid length: found 0), not ''."),
+    ],
+)
+def test_t5_a_value_that_cannot_be_converted_is_reported_in_one_sentence(kind: Any, value: Any, message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(kind).validate_python(value)
+    [problem] = problems_of(caught.value)
+    assert problem["message"].endswith(message)
 
 
 async def test_t5_a_missing_property_is_named(registry: Registry) -> None:

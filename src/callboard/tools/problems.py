@@ -57,11 +57,23 @@ def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) 
         message = "There is no such property. Leave it out."
     elif kind == "json_invalid":
         received = None
-    elif reveal:
+    elif kind.endswith(("_parsing", "_from_float")):
+        message = _expectation(message, "error" in entry.get("ctx", {}))
+    if reveal and kind not in _COMPLETE:
         message = f"{message}, not {_quoted(received)}."
     received = MASK if received is not None and not reveal else received
     path = path_of(cast("tuple[int | str, ...]", entry["loc"]), names)
     return Violation(path=path, message=message, received=received)
+
+
+def _expectation(message: str, has_reason: bool) -> str:
+    """Shorten a message about a value that cannot be converted to what is expected, and Pydantic's reason if any."""
+    expected, _, reason = message.partition(", ")
+    return f"{expected} ({reason})" if has_reason and reason else expected
+
+
+_COMPLETE = {"missing", "extra_forbidden", "json_invalid"}
+"""Kinds of errors whose message says everything without the received value."""
 
 
 def path_of(location: Iterable[int | str], names: Container[str] | None = None) -> str:
