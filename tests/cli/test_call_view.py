@@ -36,8 +36,6 @@ def test_o3_lines_distinguish_nested_calls(capsys: pytest.CaptureFixture[str]) -
         for event in sample_events():
             view.show(event)
     assert capsys.readouterr().err.splitlines() == [
-        "child: attempt 1 of 3",
-        "parent: attempt 1 of 3",
         "parent: partial: parent's",
         "child: partial: child's",
         "child: succeeded",

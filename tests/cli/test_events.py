@@ -14,6 +14,7 @@ from callboard.adapters.stores.memory import MemoryStore
 from callboard.cli.commands.events import BoardReader
 from callboard.cli.process import Exit
 from callboard.cli.terminal.event_lines import STYLES, summarise
+from callboard.cli.terminal.text import describe_answer, describe_event
 from callboard.events.event import Event, encode_event
 from callboard.events.kinds import EventKind
 from callboard.sessions.ids import SessionNotFound
@@ -96,7 +97,7 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
         {"request_id": "r1", "answer": {"approved": True, "arguments": {"amount": 6}}},
         'approved: with {"amount": 6} [r1]',
     ),
-    ("human_answer", {"request_id": "r1", "answer": {"approved": False, "reason": "No."}}, "refused: No. [r1]"),
+    ("human_answer", {"request_id": "r1", "answer": {"approved": False, "reason": "No."}}, "rejected: No. [r1]"),
     ("human_answer", {"request_id": "r1", "answer": {"colour": "red"}}, '{"colour": "red"} [r1]'),
     (
         "human_answer",
@@ -171,6 +172,37 @@ def test_o3_every_event_has_a_summary(run: Command, url: str, tokyo: None) -> No
     ]
 
 
+DESCRIBED = {
+    "tool_progress": "linking 50%: A",
+    "human_request": "asks a person: amount: 5",
+    "human_answer": "approved",
+    "wallet_tx_request": "asks your wallet: 10 wei to 0xb0b: Rent",
+    "wallet_tx_response": "confirmed: 0xabc 0xc0de",
+    "user_input": None,
+}
+
+
+def test_o3_every_event_of_a_call_has_a_description() -> None:
+    samples = {kind: data for kind, data, _ in reversed(SHOWN)}  # the first of each kind
+    described = {kind: describe_event(Event(1, encoded(kind, samples[kind]))) for kind in EventKind}
+    assert described | DESCRIBED == described
+    assert [kind for kind, text in described.items() if text is not None and text.startswith(kind)] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({"approved": True, "arguments": {"amount": 6}}, "approved with amount: 6"),
+        ({"approved": False}, "rejected"),
+        ({"approved": False, "reason": "No."}, "rejected: No."),
+        ({"colour": "red", "size": 2}, "colour: red, size: 2"),
+        (True, "true"),
+    ],
+)
+def test_o3_an_answer_is_described(answer: Any, text: str) -> None:
+    assert describe_answer(answer) == text
+
+
 def test_o3_long_values_are_shortened(run: Command, url: str) -> None:
     post(url, encoded("tool_partial", {**TOOL, "value": "x" * 10_000}))
     [line] = run("events", "s1").out.splitlines()
@@ -182,19 +214,19 @@ def test_o3_every_known_kind_has_its_colour() -> None:
 
 
 def test_o3_on_a_terminal_events_are_coloured_and_grouped_by_day(url: str) -> None:
-    refused = {"request_id": "r1", "answer": {"approved": False}}
-    post(url, encoded("system_notice", {"message": "one"}), encoded("human_answer", refused, NOON + 86_400))
+    rejected = {"request_id": "r1", "answer": {"approved": False}}
+    post(url, encoded("system_notice", {"message": "one"}), encoded("human_answer", rejected, NOON + 86_400))
     with callboard(url, "events", "s1", columns=100, TZ="JST-9") as command:
         done = command.end()
     assert "\x1b[33msystem_notice     " in done.out
     assert "\x1b[35mhuman_answer     " in done.out
-    assert "\x1b[31mrefused\x1b[0m" in done.out
+    assert "\x1b[31mrejected\x1b[0m" in done.out
     plain = re.sub(r"\x1b\[[\d;]*m", "", done.out)
     assert plain.splitlines() == [
         "        Friday, 2027-01-15",
         "     1  21:00:00.250  system_notice       one",
         "        Saturday, 2027-01-16",
-        "     2  21:00:00.250  human_answer        refused  r1",
+        "     2  21:00:00.250  human_answer        rejected  r1",
     ]
 
 

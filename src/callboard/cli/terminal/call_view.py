@@ -107,6 +107,8 @@ class CallView:
     def __init__(self, call_id: str) -> None:
         self._call_id = call_id
         """The call to show. Its result is printed elsewhere."""
+        self._asked_by: dict[str, dict[str, Any]] = {}
+        """The requests to people by their ids, since an answer does not name the tool."""
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +120,13 @@ class CallView:
         if event.kind == EventKind.TOOL_RESULT and event.data["call_id"] == self._call_id:
             return
         if (line := describe_event(event)) is not None:
-            self.note(f"{event.data.get('tool', 'notice')}: {line}")
+            self.note(f"{self._caller(event).get('tool', 'notice')}: {line}")
+
+    def _caller(self, event: Event) -> dict[str, Any]:
+        """The data that names the tool of an event: its own, or that of the request that it answers."""
+        if event.kind in (EventKind.HUMAN_REQUEST, EventKind.WALLET_TX_REQUEST):
+            self._asked_by[event.data["request_id"]] = event.data
+        return self._asked_by.get(event.data.get("request_id", ""), event.data)
 
     def note(self, message: str) -> None:
         """Show a remark. May be called from any thread."""
@@ -182,8 +190,14 @@ class LiveView(CallView):
                 self._print("▸", "cyan", compact(data["value"]), execution_id=execution_id)
             case EventKind.TOOL_RESULT:
                 self._end(execution_id, data)
+            case EventKind.HUMAN_REQUEST | EventKind.HUMAN_ANSWER:
+                self._print_request(event)
+            case EventKind.WALLET_TX_REQUEST | EventKind.WALLET_TX_RESPONSE:
+                self._print_request(event)
+            case _ if (line := describe_event(event)) is not None:
+                self._print("!", "yellow", line)
             case _:
-                self._print("!", "yellow", describe_event(event) or "")
+                pass
 
     def note(self, message: str) -> None:
         self._print("!", "yellow", one_line(message))
@@ -209,6 +223,11 @@ class LiveView(CallView):
             self._print("✗", "red", f"{data['tool']} {data['status']} {duration} ", reason)
         else:
             self._print("✓", "green", f"{data['tool']} ", duration)
+
+    def _print_request(self, event: Event) -> None:
+        """Print a request to a person, or its answer. Both name the tool."""
+        tool = one_line(self._caller(event).get("tool", ""))
+        self._print("?", "magenta", f"{tool} {describe_event(event)}".lstrip())
 
     def _print(self, mark: str, style: str, text: str, detail: str = "", execution_id: str = "") -> None:
         """Print a line above the table. Lines of nested calls start with the tool's name."""
@@ -304,7 +323,7 @@ def _cause(error: ToolError) -> str:
 
 
 def _print_status(outcome: Outcome, record: ExecutionRecord) -> None:
-    attempts = f", {record.attempt} attempts" if record.attempt != 1 else ", 1 attempt"
+    attempts = {0: "", 1: ", 1 attempt"}.get(record.attempt, f", {record.attempt} attempts")
     spent = f"in {seconds(record.ran_for)}{attempts}" if record.ran_for is not None else "before it ran"
     if not is_interactive(err):
         err.print(Text(f"{outcome.tool}: {outcome.status} {spent}"), soft_wrap=True)

@@ -141,7 +141,7 @@ def _answer(answer: Any, request_id: str) -> Summary:
         text = _short(rest.get("reason") or "")
     else:
         text = f"with {_short(rest['arguments'])}" if set(rest) == {"arguments"} else _short(rest)
-    return Summary("", "approved" if answer["approved"] else "refused", text, request_id)
+    return Summary("", "approved" if answer["approved"] else "rejected", text, request_id)
 
 
 def _expiry(event: Event) -> str:

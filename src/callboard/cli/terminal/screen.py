@@ -4,8 +4,8 @@ On a terminal, running calls are drawn at the bottom, and finished lines are pri
 a plain line, or a line of JSON.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Self, cast
+from collections.abc import Callable
+from typing import Any, Self
 
 from pydantic_core import from_json
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -17,10 +17,7 @@ from ...events.kinds import EventKind
 from ...sessions.answers import REJECTED
 from .call_view import ProgressTable
 from .console import err, out, print_line
-from .text import compact, describe_error, describe_event, describe_transaction, one_line, safe
-
-MAX_VALUE = 200
-"""Characters of arguments and results that a line shows, at most."""
+from .text import MAX_FIELD, compact, describe_error, describe_event, fields, mapping, one_line, safe
 
 
 class Screen:
@@ -116,7 +113,7 @@ def line_of(event: Event) -> Text | None:
         case EventKind.TEXT:
             return Text.assemble(_MODEL, safe(data.get("text") or "").replace("\n", "\n" + _INDENT))
         case EventKind.TOOL_STARTED:
-            return _line("→", "cyan", data["tool"], _fields(data["arguments"]))
+            return _line("→", "cyan", data["tool"], fields(data["arguments"]))
         case EventKind.TOOL_PROGRESS | EventKind.TOOL_PARTIAL:
             return _line("·", "dim", data["tool"], describe_event(event) or "")
         case EventKind.TOOL_RETRYING:
@@ -126,12 +123,9 @@ def line_of(event: Event) -> Text | None:
         case EventKind.TOOL_RESULT if data.get("error"):
             return _line("✗", "red", data["tool"], describe_error(data["error"]))
         case EventKind.TOOL_RESULT:
-            return _line("✓", "green", data["tool"], _fields(data.get("value")))
-        case EventKind.HUMAN_REQUEST:
-            return _line("?", "bold magenta", data["tool"], f"asks a person: {_fields(data['payload'])}")
-        case EventKind.WALLET_TX_REQUEST:
-            request = one_line(f"asks your wallet: {describe_transaction(data)}")
-            return _line("?", "bold magenta", data["tool"], request)
+            return _line("✓", "green", data["tool"], fields(data.get("value")))
+        case EventKind.HUMAN_REQUEST | EventKind.WALLET_TX_REQUEST:
+            return _line("?", "bold magenta", data["tool"], describe_event(event) or "")
         case EventKind.HUMAN_ANSWER:
             return Text.assemble(_YOU, _answer_text(data["answer"]))
         case EventKind.TURN_FAILED:
@@ -148,28 +142,17 @@ def _line(mark: str, style: str, tool: str, text: str) -> Text:
     return Text.assemble(_INDENT, (f"{mark} ", style), (f"{one_line(tool)} " if tool else "", "bold"), (text, "dim"))
 
 
-def _fields(value: Any) -> str:
-    """A value for people: fields with their names."""
-    if (fields := _mapping(value)) is None:
-        return compact(value, MAX_VALUE)
-    return ", ".join(f"{one_line(name)}: {compact(field, MAX_VALUE)}" for name, field in fields.items())
-
-
 def _answer_text(answer: Any) -> str:
-    fields = _mapping(answer) or {}
-    if not isinstance(fields.get("approved"), bool):
-        return _fields(answer)
-    reason, edited = fields.get("reason"), fields.get("arguments")
-    if fields["approved"]:
-        return "yes" if edited is None else f"yes, with {_fields(edited)}"
-    return f"no: {compact(reason, MAX_VALUE)}" if reason else "no"
+    given = mapping(answer) or {}
+    if not isinstance(given.get("approved"), bool):
+        return fields(answer)
+    reason, edited = given.get("reason"), given.get("arguments")
+    if given["approved"]:
+        return "yes" if edited is None else f"yes, with {fields(edited)}"
+    return f"no: {compact(reason, MAX_FIELD)}" if reason else "no"
 
 
 def _is_rejected(error: Any) -> bool:
     """Whether a person refused the call, which is not a failure."""
-    details = _mapping((_mapping(error) or {}).get("details")) or {}
+    details = mapping((mapping(error) or {}).get("details")) or {}
     return details.get("decision") == REJECTED
-
-
-def _mapping(value: Any) -> Mapping[str, Any] | None:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None

@@ -1,8 +1,9 @@
 """Text for people: an event, a value, an error or a duration on one line."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from ...events.event import Event
 from ...events.kinds import EventKind
@@ -10,6 +11,8 @@ from ...shortening import shorten
 
 MAX_VALUE = 2_000
 """Characters of a value that are printed, at most."""
+MAX_FIELD = 200
+"""Characters of a field of a value that are printed, at most."""
 
 
 def describe_event(event: Event) -> str | None:
@@ -19,7 +22,7 @@ def describe_event(event: Event) -> str | None:
         case EventKind.TOOL_STARTED | EventKind.TOOL_VALIDATING:
             return None
         case EventKind.TOOL_EXECUTING:
-            return attempt_of(data)
+            return attempt_of(data) if data["attempt"] > 1 else None
         case EventKind.TOOL_PROGRESS:
             fraction = data.get("fraction")
             stage = one_line(data["stage"]) + ("" if fraction is None else f" {percent(fraction)}")
@@ -31,10 +34,54 @@ def describe_event(event: Event) -> str | None:
             return f"{attempt_of(data)} failed ({reason}); next attempt in {seconds(data['delay'])}"
         case EventKind.TOOL_RESULT:
             return f"{data['status']} ({describe_error(data['error'])})" if data.get("error") else str(data["status"])
-        case EventKind.SYSTEM_NOTICE:
+        case EventKind.HUMAN_REQUEST:
+            return f"asks a person: {fields(data['payload'])}" if data["payload"] else "asks a person"
+        case EventKind.HUMAN_ANSWER:
+            return describe_answer(data["answer"])
+        case EventKind.WALLET_TX_REQUEST:
+            return f"asks your wallet: {one_line(describe_transaction(data))}"
+        case EventKind.WALLET_TX_RESPONSE:
+            about = [data[name] for name in ("transaction_hash", "contract_address", "detail") if data.get(name)]
+            return f"{data['status']}: {compact(' '.join(about))}" if about else str(data["status"])
+        case EventKind.USER_REQUEST:
+            return f"request {one_line(data['request_kind'])}: {fields(data.get('payload'))}"
+        case EventKind.USER_RESPONSE:
+            answer = describe_error(data["error"]) if data.get("error") else fields(data.get("payload"))
+            return f"response {one_line(data['request_kind'])}: {answer}"
+        case EventKind.SYSTEM_NOTICE | EventKind.SYSTEM_ERROR:
             return one_line(data["message"])
+        case EventKind.CONNECTION:
+            words = (data.get("name"), data["state"].replace("_", " "), data.get("message"))
+            return one_line(": ".join(word for word in words if word))
+        case EventKind.USER_INPUT | EventKind.TEXT | EventKind.TURN_STARTED | EventKind.TURN_PAUSED:
+            return None  # of a conversation
+        case EventKind.TURN_FINISHED | EventKind.TURN_FAILED | EventKind.TURN_INTERRUPTED:
+            return None
         case kind:  # of a newer version
             return f"{kind} {compact(data)}"
+
+
+def describe_answer(answer: Any) -> str:
+    """Describe a person's answer: an approval by its decision, any other answer by its fields."""
+    given = mapping(answer) or {}
+    if not isinstance(given.get("approved"), bool):
+        return fields(answer)
+    reason, edited = given.get("reason"), given.get("arguments")
+    if given["approved"]:
+        return "approved" if edited is None else f"approved with {fields(edited)}"
+    return f"rejected: {compact(reason, MAX_FIELD)}" if reason else "rejected"
+
+
+def fields(value: Any) -> str:
+    """A value for people: the fields of an object with their names, anything else on one line."""
+    if (named := mapping(value)) is None:
+        return compact(value, MAX_FIELD)
+    return ", ".join(f"{one_line(name)}: {compact(field, MAX_FIELD)}" for name, field in named.items())
+
+
+def mapping(value: Any) -> Mapping[str, Any] | None:
+    """The value if it is a JSON object, otherwise None."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None
 
 
 def describe_transaction(data: dict[str, Any]) -> str:
