@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from callboard import Runtime
 from callboard.chat.model import ModelUnavailable, choose_model
 from callboard.demo.offline import DISCLAIMER, MAX_CALLS, MAX_UNKNOWN
-from callboard.demo.phrases import EXAMPLES, Task, calls_in, unknown_tools_in
+from callboard.demo.phrases import EXAMPLES, Task, broken_arguments_in, calls_in, unknown_tools_in
 from callboard.demo.sentences import sentence
 from callboard.demo.tools import demo_tools
 from callboard.toolkits import built_in
@@ -121,6 +121,30 @@ def test_c6_names_with_arguments_that_no_tool_has(text: str, names: list[str]) -
 
 
 @pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        (
+            "calculate {a: 1",
+            [("calculate", "Expecting property name enclosed in double quotes, at line 1, column 2")],
+        ),
+        (
+            'list tasks and think{"thought": "a"',
+            [("think", "Expecting ',' delimiter, at line 1, column 16")],
+        ),
+        ('calculate {"expression": NaN}', [("calculate", "NaN is not JSON")]),
+        ("calculate " + '{"a":' * 50_000, [("calculate", "it is nested too deeply")]),
+        ('calculate {"expression": "1"}', []),
+        ("nope {a: 1", []),
+        ("how much is calculate {a", []),
+        ("", []),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_c6_arguments_that_are_not_json(text: str, broken: list[tuple[str, str]]) -> None:
+    assert broken_arguments_in(text, NAMES) == broken
+
+
+@pytest.mark.parametrize(
     ("text", "call"),
     [
         ("Where am I?", ("where_am_i", {})),
@@ -187,6 +211,7 @@ def test_c6_any_result_makes_a_sentence(tool: str, arguments: dict[str, Any], co
         "cancel the " * 50_000,
         "\n" * 100_000,
         "; x {" * 50_000,
+        "; think {" * 12_000,
         '; x {"a": "' * 20_000,
         "copy a " * 14_000,
         "copy " + "a " * 490 + ("; copy " + "a " * 490) * 100,
@@ -198,6 +223,7 @@ def test_c6_a_hostile_text_takes_no_time(text: str) -> None:
     before = time.process_time()
     calls_in(text, NAMES, TASKS)
     unknown_tools_in(text, NAMES)
+    broken_arguments_in(text, NAMES)
     assert time.process_time() - before < 2.0
 
 
@@ -243,6 +269,12 @@ async def test_c6_the_offline_model_states_that_it_is_not_a_language_model() -> 
         assert DISCLAIMER in turn.text
         assert "build a report on coffee" in turn.text
         assert "fetch" not in turn.text  # it sees no such tool
+        assert "\n\nOr write the name of a tool" in turn.text  # a paragraph of its own after the list
+        turn = await session.say("calculate {expression: 1}")
+        assert turn.text == (
+            "The arguments of calculate are not JSON: "
+            "Expecting property name enclosed in double quotes, at line 1, column 2."
+        )
 
 
 @pytest.mark.anyio

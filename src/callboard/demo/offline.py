@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
-from .phrases import Call, Task, calls_in, examples, unknown_tools_in
+from .phrases import Call, Task, broken_arguments_in, calls_in, examples, unknown_tools_in
 from .sentences import ACKNOWLEDGEMENTS, sentence
 
 DISCLAIMER = "I am not a language model: I am Callboard's offline model, and I pick tools by a few phrases."
@@ -61,9 +61,11 @@ def _answer(messages: Sequence[ModelMessage], names: Sequence[str]) -> tuple[str
     calls, unknown = calls_in(prompt, names, tasks), unknown_tools_in(prompt, names)
     if unknown:
         sentences.append(f"{' '.join(f'There is no tool {name}.' for name in unknown[:MAX_UNKNOWN])} {_tools(names)}")
+    broken = broken_arguments_in(prompt, names)
+    sentences += [f"The arguments of {name} are not JSON: {reason}." for name, reason in broken]
     if len(calls) > MAX_CALLS:
         sentences.append(f"That is too much at once; I make the first {MAX_CALLS} calls.")
-    elif prompts and not calls and not unknown:
+    elif prompts and not (calls or unknown or broken):
         sentences.append(_help(names))
     if not sentences and not calls:
         sentences.append("I have nothing to add.")
@@ -102,7 +104,7 @@ def _tasks(messages: Sequence[ModelMessage]) -> list[Task]:
 
 def _help(names: Sequence[str]) -> str:
     phrases = "".join(f"\n- {example}" for example in examples(names))
-    start = f"You can write, for example:{phrases}\nOr write" if phrases else "Write"
+    start = f"You can write, for example:{phrases}\n\nOr write" if phrases else "Write"
     usage = f'{start} the name of a tool with its arguments, as in NAME {{"argument": "value"}}.'
     return f"{DISCLAIMER}\n{usage} {_tools(names)}"
 

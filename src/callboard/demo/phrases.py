@@ -19,7 +19,7 @@
 
 `page_phrases` has the phrases for tools of the page. Phrases joined by `and` or `;` become parallel calls. A phrase
 whose tool the session does not see means nothing; the name of an unknown tool with arguments is reported by
-`unknown_tools_in`.
+`unknown_tools_in`, and that of a known tool with arguments that are not JSON by `broken_arguments_in`.
 """
 
 import json
@@ -27,7 +27,7 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
@@ -43,6 +43,8 @@ class Task(NamedTuple):
 
 MAX_TEXT = 100_000
 """Characters of an input that are read, at most."""
+MAX_BROKEN = 5
+"""Tools with arguments that are not JSON, at most."""
 
 EXAMPLES = (
     ("get_current_time", "what time is it in Tokyo and Paris"),
@@ -84,6 +86,26 @@ def unknown_tools_in(text: str, names: Sequence[str]) -> list[str]:
     _, rest = _named(text[:MAX_TEXT], frozenset(names))
     rest = re.sub(r"[^\S\n]+", " ", rest)
     return list(dict.fromkeys(name[1] for name in _NAME_WITH_ARGUMENTS.finditer(rest) if _object_at(rest, name.end())))
+
+
+def broken_arguments_in(text: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The first tools whose names are followed by arguments that are not JSON, each with the reason."""
+    _, rest = _named(text[:MAX_TEXT], frozenset(names))
+    known = (name for name in _NAME_WITH_ARGUMENTS.finditer(rest) if name[1] in names)
+    return [(name[1], _problem_of(rest[name.end() :])) for name in islice(known, MAX_BROKEN)]
+
+
+def _problem_of(text: str) -> str:
+    """The reason why a text does not begin with JSON."""
+    try:
+        _JSON.raw_decode(text)
+    except json.JSONDecodeError as error:
+        return f"{error.msg}, at line {error.lineno}, column {error.colno}"
+    except ValueError as error:
+        return str(error)
+    except RecursionError:
+        pass
+    return "it is nested too deeply"
 
 
 def _named(text: str, names: frozenset[str]) -> tuple[list[Call], str]:
