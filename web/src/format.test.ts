@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clock, duration, jsonStart, LONG, short, timeOf, title } from "./format.ts";
+import { clock, duration, jsonStart, LONG, percent, short, timeOf, title } from "./format.ts";
 
 test("names are words", () => {
   assert.deepEqual(["url", "utc_offset", "urls_of_ids"].map(title), ["URL", "UTC offset", "Urls of ids"]);
@@ -15,6 +15,10 @@ test("durations are short", () => {
     "1:15 min",
   ]);
   assert.deepEqual([5, 3600, 3 * 86_400].map(clock), ["0:05 min", "1:00:00 h", "3 days"]);
+});
+
+test("a share of work is rounded down", () => {
+  assert.deepEqual([0, 1 / 3, 0.999, 1].map(percent), ["0%", "33%", "99%", "100%"]);
 });
 
 test("a value fits on one line", () => {

@@ -23,6 +23,11 @@ export function duration(seconds: number): string {
   return clock(seconds);
 }
 
+/** A finished share of work, rounded down: 100% means finished. */
+export function percent(fraction: number): string {
+  return `${Math.floor(fraction * 100)}%`;
+}
+
 /** A duration of minutes, hours or days that counts down. */
 export function clock(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));

@@ -214,8 +214,8 @@ def test_w1_time_is_split_into_queue_work_and_person(carded: ScriptedServer, tab
     for _ in range(2):
         names = tab.see("$$('.card .times dt').map((each) => each.innerText)")
         assert names[0] == "Started"
-        assert set(names[1:]) <= {"In the queue", "Waiting for you", "At work"}
-        assert {"Waiting for you", "At work"} <= set(names)
+        assert set(names[1:]) <= {"In the queue", "Waiting for you", "Running time"}
+        assert {"Waiting for you", "Running time"} <= set(names)
         reload(tab)
 
 

@@ -108,6 +108,14 @@ def test_w1_question_asked_right_after_another_waits_for_its_own_answer(server: 
     assert tab.until("answers.length === 2 && answers") == [False, True]
 
 
+def test_w1_time_of_a_conversation_that_runs_and_waits_is_not_cut_off(server: Serving, tab: Tab) -> None:
+    wide(tab).open(server.url)
+    tab.say("index the letters and pay 25 EUR to Ada for lunch")
+    tab.until("$('nav .running') && $('nav .badge')")
+    tab.see("void $('nav li time').append(' in long words')")  # as another language may have
+    assert tab.see("$('nav li time').getBoundingClientRect().right <= $('nav .meta').getBoundingClientRect().right + 1")
+
+
 def test_w1_list_shows_what_runs_and_what_waits_and_can_be_searched(server: Serving, tab: Tab) -> None:
     wide(tab).open(server.url)
     tab.say("build a report on tea with 3 chapters")

@@ -24,7 +24,10 @@ test("an event is kept in short", () => {
   });
   assert.equal(entry("tool_started", { tool: "add", arguments: { a: 1 } }).text, "a: 1");
   assert.equal(entry("tool_started", { tool: "add" }).family, "chat");
-  assert.equal(entry("tool_progress", { stage: "read", fraction: 0.5, message: null }).text, "50 % · read");
+  assert.equal(entry("tool_progress", { stage: "read", fraction: 0.5, message: null }).text, "read 50%");
+  assert.equal(entry("tool_progress", { stage: "read", fraction: 2 / 3, message: "page 2" }).text, "read 66%: page 2");
+  assert.equal(entry("tool_executing", { attempt: 1, maximum: 3 }).text, "");
+  assert.equal(entry("tool_executing", { attempt: 2, maximum: 3 }).text, "attempt 2 of 3");
   assert.equal(entry("tool_result", { status: "failed" }).failed, true);
   assert.equal(entry("tool_result", { status: "cancelled" }).failed, false);
   assert.equal(entry("human_answer", { request_id: "r", answer: { approved: true } }).request, "r");

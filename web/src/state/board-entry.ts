@@ -4,6 +4,8 @@
  * A board may have many thousands of events with large results; what is kept of each is small.
  */
 import { type BoardEvent, type Fields, isFields } from "../api/wire.ts";
+import { percent } from "../format.ts";
+import { texts } from "../texts.ts";
 import { excerpt } from "./excerpt.ts";
 
 /** The lanes, from top to bottom. */
@@ -108,11 +110,11 @@ function content(kind: string, data: Fields): unknown {
     case "tool_started":
       return data["arguments"] ?? "";
     case "tool_executing":
-      return `${String(data["attempt"])} / ${String(data["maximum"])}`;
+      return Number(data["attempt"]) > 1 ? texts.attemptOf(String(data["attempt"]), String(data["maximum"])) : "";
     case "tool_progress": {
       const { stage, message, fraction } = data;
-      const share = typeof fraction === "number" ? `${Math.round(fraction * 100)} %` : "";
-      return [share, stage, message].filter(Boolean).join(" · ");
+      const place = [stage, typeof fraction === "number" ? percent(fraction) : ""].filter(Boolean).join(" ");
+      return [place, message].filter(Boolean).join(": ");
     }
     case "tool_partial":
     case "tool_result":

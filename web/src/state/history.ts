@@ -218,7 +218,7 @@ export function isSame(one: unknown, other: unknown): boolean {
   );
 }
 
-/** The seconds that a call spent in the queue, waiting for a person, and at work (including pauses between attempts). */
+/** The seconds that a call spent in the queue, waiting for a person, and running (including pauses between attempts). */
 export interface TimeSplit {
   readonly queue: number;
   readonly person: number;

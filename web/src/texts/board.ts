@@ -42,7 +42,7 @@ export const boardTexts = viewTexts("timeline", {
   lanes: { turns: "Turns", calls: "Calls", people: "People", system: "System" } satisfies Record<Lane, string>,
   phases: {
     queue: "queued",
-    work: "at work",
+    work: "running",
     person: "waiting for a person",
     pause: "before the next attempt",
   } satisfies Record<Phase, string>,

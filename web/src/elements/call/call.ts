@@ -2,7 +2,7 @@ import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { isFields, type Failure, type ToolInfo } from "../../api/wire.ts";
 import { CancelCallEvent } from "../../events/cancel-call-event.ts";
 import { RequestClosedEvent } from "../../events/request-closed-event.ts";
-import { duration, short, timeOf, title } from "../../format.ts";
+import { duration, percent, short, timeOf, title } from "../../format.ts";
 import { answerDrafts } from "../../state/answer-drafts.ts";
 import { type Call, type CallStatus, isLive, type OpenRequest, stableId } from "../../state/conversation.ts";
 import { attemptsOf, decisionOf, type History, secondsOf, timeSplit } from "../../state/history.ts";
@@ -183,9 +183,9 @@ export class CallElement extends Part {
     const { status, history } = this.call;
     const { progress, retryIn } = history;
     const fraction = progress?.fraction ?? null;
-    const percent = fraction === null ? "" : ` ${Math.floor(fraction * 100)}%`;
+    const share = fraction === null ? "" : ` ${percent(fraction)}`;
     const stage = progress?.stage
-      ? `${title(progress.stage)}${percent}${progress.message ? `: ${progress.message}` : ""}`
+      ? `${title(progress.stage)}${share}${progress.message ? `: ${progress.message}` : ""}`
       : "";
     const line = status === "retrying" && retryIn ? texts.nextAttempt(duration(retryIn)) : stage;
     return html`${RUNNING.has(status) ? html`<progress max="1" value=${fraction ?? nothing} aria-label=${texts.progressOf(this.#title)}></progress>` : nothing}

@@ -113,8 +113,14 @@ const ownStyles = css`
     line-height: 1.4;
     white-space: nowrap;
   }
-  .running {
+  .meta > * {
+    flex: none;
+  }
+  .meta > .running {
+    flex: 0 1 auto;
+    overflow: hidden;
     color: var(--busy);
+    text-overflow: ellipsis;
   }
   .running::before {
     content: "";
