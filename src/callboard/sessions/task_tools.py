@@ -14,7 +14,7 @@ from ..tools.definition import RESERVED_NAMESPACE, Tool
 from ..tools.function import tool
 from .live_session import LiveSession
 
-ExecutionId = Annotated[str, "The execution id that the acknowledgement of the call gave"]
+ExecutionId = Annotated[str, "The execution id from the acknowledgement of the call"]
 
 
 def task_tools(find: Callable[[str], LiveSession | None]) -> list[Tool]:
@@ -27,14 +27,14 @@ def task_tools(find: Callable[[str], LiveSession | None]) -> list[Tool]:
 
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def task_status(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:
-        """Tell how a call stands that was started earlier."""
+        """Report the status of a call that was started earlier."""
         outcome = await session_of(ctx).calls.result(execution_id, timeout=0)
         status = QUEUED if outcome.queued else outcome.status.value
         return {"execution_id": execution_id, "tool": outcome.tool, "status": status}
 
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def task_list(ctx: ToolContext) -> list[dict[str, Any]]:
-        """List the calls that go on, or wait for a person."""
+        """List the calls that are still running or waiting for a person."""
         records = await session_of(ctx).calls.history(200, unfinished=True)
         return [
             {
@@ -50,9 +50,9 @@ def task_tools(find: Callable[[str], LiveSession | None]) -> list[Tool]:
     async def task_result(
         ctx: ToolContext,
         execution_id: ExecutionId,
-        offset: Annotated[int, "From which character on, where a result was cut"] = 0,
+        offset: Annotated[int, "The character to start from, if an earlier result was cut"] = 0,
     ) -> Any:
-        """Read the result of a call that was started earlier, or how it stands."""
+        """Return the result of a call that was started earlier, or its status if it has not ended."""
         session = session_of(ctx)
         outcome = await session.calls.result(execution_id, timeout=0)
         if outcome.error is not None:
@@ -61,7 +61,7 @@ def task_tools(find: Callable[[str], LiveSession | None]) -> list[Tool]:
 
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def cancel_task(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:
-        """Stop a call that goes on."""
+        """Cancel a running call."""
         stopped = await session_of(ctx).calls.cancel(execution_id)
         return {"execution_id": execution_id, "cancelled": stopped}
 

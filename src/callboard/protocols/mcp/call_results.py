@@ -16,7 +16,7 @@ from ...sessions.model_view import render_text
 from ...tools.definition import Tool
 from .tool_list import declares_output
 
-HOW_TO_READ = "Read the result later with the tool task_result and this execution_id; task_status tells how it stands."
+HOW_TO_READ = "Read the result later with the tool task_result and this execution_id; task_status reports its status."
 
 
 def call_result(outcome: Outcome, tool: Tool | None, live: LiveSession, tasks: bool) -> dict[str, Any]:
