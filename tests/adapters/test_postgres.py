@@ -20,7 +20,14 @@ from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.change import Change
 from callboard.storage.committer import ChangeGroup, GroupWithdrawn
 from callboard.storage.document_records import DocumentConflict
-from callboard.storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
+from callboard.storage.errors import (
+    AlreadyWritten,
+    Conflict,
+    IdempotencyConflict,
+    StoreError,
+    StoreUnavailable,
+    Unstorable,
+)
 from callboard.storage.store import Store, Woken
 from callboard.testing.store_rows import (
     ROOMY,
@@ -248,6 +255,18 @@ async def test_h6_repeats_in_an_interrupted_commit_keep_their_results(postgres_u
             assert repeated.row == idempotency_row(answer='{"a": "ä"}'.encode(), seq=1)
             assert isinstance(conflict, IdempotencyConflict)
             assert (conflict.key, written) == ("k", 2)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_e5_refused_data_in_an_interrupted_commit_is_known_as_such(postgres_url: str, when: Any) -> None:
+    with relayed(postgres_url) as relay:
+        async with opened(relay.url) as store:
+            await store.commit([create()])
+            relay.cut(COMMIT, when)
+            refused, written = await store.commit([add(execution_row("x", priority=2**70)), post(1)])
+            assert relay.cuts_left == 0
+            assert isinstance(refused, Unstorable)
+            assert written == 1
 
 
 async def test_e5_group_after_an_abandoned_one_is_written(postgres_url: str) -> None:

@@ -14,6 +14,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from callboard import Registry, Runtime, Session, ToolContext, ToolError, telemetry, tool
 from callboard.adapters.engines import open_engine
 from callboard.adapters.engines.nats.address import NatsAddress
+from callboard.adapters.stores.staging import StagedGroup
 from callboard.execution.engine import EngineError
 from callboard.execution.limits import Limits
 from callboard.sessions import dispatcher
@@ -175,6 +176,33 @@ async def test_d3_result_of_a_worker_waits_if_its_caller_leaves_while_it_is_take
         assert calling.cancelled()
         assert [each.value for each in await session.take_results()] == ["worker 1"]
         assert await session.take_results() == []
+
+
+@pytest.mark.parametrize("name", ["inline", "double"])
+async def test_d3_result_of_a_worker_that_cannot_be_stored_is_a_failure(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    stage = StagedGroup.stage
+
+    def fail(group: StagedGroup, change: Change) -> int | Conflict:
+        if any(write.row.value for write in change.executions):
+            raise TypeError("a bug")
+        return stage(group, change)
+
+    monkeypatch.setattr(StagedGroup, "stage", fail)
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "worker"))
+        session = await gateway.open("s", "ann")
+        outcome = await session.call(name, {"n": 1})
+        assert outcome.execution_id is not None
+        result = await session.result(outcome.execution_id, timeout=90)
+        assert result.error is not None
+        assert "its result cannot be stored" in result.error.message
+        late = [each.execution_id for each in await session.take_results()]
+        assert late == ([outcome.execution_id] if name == "double" else [])
+        assert log.runs == ["worker"]
 
 
 async def test_d3_invalid_arguments_never_reach_a_worker(deployment: OpenDeployment) -> None:

@@ -45,6 +45,13 @@ def not_stored() -> ToolError:
     return ToolError(message, category=ErrorCategory.UNKNOWN)
 
 
+def result_not_stored() -> ToolError:
+    """Return the failure of a call that succeeded, but whose result the store does not take. The log has the reason."""
+    message = "The tool ran, and what it did stands, but its result cannot be stored. Find out what it did before you "
+    message += "call it again."
+    return ToolError(message, category=ErrorCategory.UNKNOWN)
+
+
 def session_deleted() -> ToolError:
     """Return the failure of a call whose session was deleted in the meantime."""
     return ToolError("The session was deleted.", category=ErrorCategory.NOT_FOUND)

@@ -4,8 +4,11 @@ The first three (started, validating, executing) are not written one by one: wit
 can run between them, so those that are not reported yet are written together with whatever comes next.
 """
 
+from collections.abc import Iterable
+
 from pydantic_core import to_json
 
+from ..errors import ToolError
 from ..events.event import encode_event, iso_time
 from ..events.kinds import EventKind
 from ..events.millisecond_clock import MillisecondClock
@@ -16,6 +19,7 @@ _join = b"".join
 _NEW, _VALIDATED, _EXECUTING = Phase.NEW, Phase.VALIDATED, Phase.EXECUTING
 _STARTED_HEAD, _VALIDATING_HEAD = b'{"kind":"tool_started","at":"', b'{"kind":"tool_validating","at":"'
 _EXECUTING_HEAD, _RESULT_HEAD = b'{"kind":"tool_executing","at":"', b'{"kind":"tool_result","at":"'
+_OPENING_HEADS = (_STARTED_HEAD, _VALIDATING_HEAD, _EXECUTING_HEAD)
 
 
 def opening_events(execution: Execution) -> tuple[bytes, ...]:
@@ -72,6 +76,15 @@ def failure_events(execution: Execution, at: float, error_json: bytes) -> tuple[
         return (response_event(at, execution.call_id, execution.name, b"null", error_json),)
     fields = b',"status":"%b","error":%b' % (execution.status.encode(), error_json)
     return (*opening_events(execution), _event(execution, EventKind.TOOL_RESULT, at, fields))
+
+
+def refused_events(events: Iterable[bytes], execution: Execution, at: float, error: ToolError) -> tuple[bytes, ...]:
+    """Return the events of an execution whose data the store does not take: the first three, and that it failed."""
+    error_json = to_json(error.to_model())
+    if execution.is_worker:
+        return (response_event(at, execution.call_id, execution.name, b"null", error_json),)
+    end = _event(execution, EventKind.TOOL_RESULT, at, b',"status":"failed","error":' + error_json)
+    return (*(event for event in events if event.startswith(_OPENING_HEADS)), end)
 
 
 def retrying_event(execution: Execution, at: float, error_json: bytes, delay: float) -> bytes:

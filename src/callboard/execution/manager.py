@@ -285,16 +285,16 @@ class ExecutionManager:
                 await self._yield()
             if execution.handed_over:
                 return _value_of(await scope.calls.end_elsewhere(execution))
-            if key is not None and scope.durable:
+            if scope.durable and (key is not None or execution.lost):
                 await scope.settle()
-            if execution.lost:  # so is its parent, whose handler must not go on here
+            if parent.lost or (execution.lost and not execution.settled):  # its handler must not go on here
                 raise asyncio.CancelledError
-            outcome = await scope.stored_outcome(execution) if execution.unloaded else execution.outcome()
+            in_store = execution.unloaded or execution.lost
+            return _value_of(await scope.stored_outcome(execution) if in_store else execution.outcome())
         except asyncio.CancelledError:
             if key is None or parent.stop_reason is None:  # else the next attempt may wait for it
                 self.cancel(execution)
             raise
-        return _value_of(outcome)
 
     def place(self, queue_of: Callable[[Execution], str | None], check_room: Callable[[str, str], None]) -> None:
         """Send executions to workers: those for which the first function returns a queue.

@@ -2,6 +2,7 @@
 
 import hashlib
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -68,6 +69,22 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
         retry_at=execution.retry_at if ended is None and execution.status is Status.WAITING else None,
         queue=execution.queue,
         trace=execution.trace,
+    )
+
+
+def failed_row(row: ExecutionRow, execution: Execution, error: ToolError) -> ExecutionRow:
+    """Return the row of an execution that has ended here, as failed and without what it returned or reported."""
+    ended = execution.queued_at - execution.queued + (execution.ended or execution.queued)
+    return replace(
+        row,
+        status=Status.FAILED.value,
+        errors=b"[]",
+        value=None,
+        error=to_json(_written(error)),
+        late=execution.delivers_late,
+        completed_at=ended if row.completed_at is None else row.completed_at,
+        owner=None,
+        retry_at=None,
     )
 
 

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Container, Iterator
 
 from ..execution.execution import Execution
-from ..execution.storing import row_of
+from ..execution.failures import not_stored, result_not_stored
+from ..execution.lifecycle_events import refused_events
+from ..execution.storing import failed_row, row_of
 from ..storage import patience
 from ..storage.change import Change, ExecutionWrite, RequestWrite
 from ..storage.errors import Conflict, StoreError
@@ -62,19 +64,38 @@ class StagedEvents:
         return Change(
             session_id,
             executions=[ExecutionWrite(rows[each], owner, new=each in self.new) for each in self.executions],
-            requests=[
-                *(RequestWrite(each, "answered") for each in self.used),
-                *(RequestWrite(each, "open") for each in self.withdrawn),
-            ],
+            requests=self._requests(),
             late=[each.id for each in self.late_results],
             events=[line for _, line in self.events],
         )
 
-    def split(self) -> "list[StagedEvents]":
-        """Return one part per call tree: a tree belongs to one process as a whole."""
+    def to_failure(self, session_id: str, owner: str) -> Change:
+        """Return the change that stores its only execution as failed, without the data that the store refused."""
+        (execution,) = self.executions
+        refused = self.freeze(owner)[execution]
+        error = not_stored() if refused.value is None else result_not_stored()
+        row = failed_row(refused, execution, error)
+        lines = (line for _, line in self.events)
+        return Change(
+            session_id,
+            executions=[ExecutionWrite(row, owner, new=execution in self.new)],
+            requests=self._requests(),
+            late=[each.id for each in self.late_results],
+            events=refused_events(lines, execution, row.completed_at or row.queued_at, error),
+        )
+
+    def _requests(self) -> list[RequestWrite]:
+        return [
+            *(RequestWrite(each, "answered") for each in self.used),
+            *(RequestWrite(each, "open") for each in self.withdrawn),
+        ]
+
+    def split(self, *, by_tree: bool) -> "list[StagedEvents]":
+        """Return one part per call tree, since a tree belongs to one process as a whole, or one per execution."""
         members: dict[Execution, dict[str, None]] = {}
         for execution in (*self.executions, *self.late_results):
-            members.setdefault(_root(execution, self.executions), {})[execution.id] = None
+            first = _root(execution, self.executions) if by_tree else execution
+            members.setdefault(first, {})[execution.id] = None
         parts = [self._part(ids) for ids in members.values()]
         if parts:
             parts[-1].waiters = self.waiters
@@ -84,9 +105,22 @@ class StagedEvents:
         """Remove executions, and the calls that they made."""
         found = (*self.executions, *self.late_results)
         if any(_is_within(each, gone) for each in found):
-            kept = self._part({each.id for each in found if not _is_within(each, gone)})
-            self.executions, self.new, self.events = kept.executions, kept.new, kept.events
-            self.late_results, self.used, self.withdrawn = kept.late_results, kept.used, kept.withdrawn
+            self._keep({each.id for each in found if not _is_within(each, gone)})
+
+    def move(self, execution: Execution, target: "StagedEvents") -> None:
+        """Remove an execution, without the calls that it made. The target gets its late result and its requests."""
+        found = (*self.executions, *self.late_results)
+        if execution in found:
+            moved = self._part({execution.id})
+            target.late_results += moved.late_results
+            target.used += moved.used
+            target.withdrawn += moved.withdrawn
+            self._keep({each.id for each in found if each is not execution})
+
+    def _keep(self, ids: Container[str]) -> None:
+        kept = self._part(ids)
+        self.executions, self.new, self.events = kept.executions, kept.new, kept.events
+        self.late_results, self.used, self.withdrawn = kept.late_results, kept.used, kept.withdrawn
 
     def begins(self, execution: Execution) -> bool:
         """Return whether this stores an execution for the first time."""
@@ -137,6 +171,22 @@ class StagedChange:
             self.future.set_result(result)
         else:
             self.future.set_exception(result)
+
+
+class StagedFailure(StagedChange):
+    """The failure of an execution whose data the store refused. No caller waits for this change itself."""
+
+    __slots__ = ("_execution",)
+
+    def __init__(self, change: Change, execution: Execution) -> None:
+        super().__init__(change, asyncio.get_running_loop().create_future(), is_lasting=True)
+        self._execution = execution
+
+    def end(self, result: int | Conflict | StoreError) -> None:
+        """Note that the end of the execution is stored, if it is."""
+        if isinstance(result, int):
+            self._execution.mark_settled()
+            self._execution.scope.index.count_bytes(self._execution)
 
 
 def descendants(execution: Execution) -> Iterator[Execution]:

@@ -12,11 +12,11 @@ from ..events.board import Board
 from ..execution.execution import Execution
 from ..storage import patience
 from ..storage.change import Change
-from ..storage.errors import Conflict, StoreError, StoreUnavailable, StoreUnconfirmed
+from ..storage.errors import Conflict, StoreError, StoreUnavailable, StoreUnconfirmed, Unstorable
 from ..storage.rows import RequestRow
 from ..storage.writer import Writer
 from .dispatcher import Dispatcher
-from .staged_changes import StagedChange, StagedEvents, descendants
+from .staged_changes import StagedChange, StagedEvents, StagedFailure, descendants
 
 
 class StoreLedger:
@@ -53,7 +53,7 @@ class StoreLedger:
         self._writer = writer
         self._owner = owner
         self._disown = disown
-        """Called for an execution that the store refused: another process owns it."""
+        """Called for an execution that must stop here: another process owns it, or the store refused its data."""
         self._dispatcher = dispatcher
         self._queue: list[StagedEvents | StagedChange] = []
         self._in_flight: list[StagedEvents | StagedChange] = []
@@ -217,14 +217,19 @@ class StoreLedger:
             if isinstance(each, StagedChange):
                 if not isinstance(result, Conflict):
                     self._board.receive(result, each.change.events)
+                    if each.change.late and self._dispatcher is not None:
+                        self._dispatcher.wake(self._session_id)
                 each.end(result)
             elif not isinstance(result, Conflict):
                 each.mark_settled(self._owner)
                 self._board.receive(result, [line for _, line in each.events])
                 if self._dispatcher is not None:
                     self._dispatch(self._dispatcher, each)
-            elif len(parts := each.split()) > 1:
-                again += parts  # another process owns one of these call trees: write each alone
+            elif len(parts := each.split(by_tree=not isinstance(result, Unstorable))) > 1:
+                again += parts  # another process owns one of these, or the store refuses its data: write each alone
+                continue
+            elif isinstance(result, Unstorable) and each.executions:
+                again.append(self._fail(each))
                 continue
             elif each.withdrawn:  # or a request was answered in the same moment
                 each.withdrawn = []
@@ -254,6 +259,19 @@ class StoreLedger:
         for each in self._queue:
             if isinstance(each, StagedEvents):
                 each.remove(gone)
+
+    def _fail(self, refused: StagedEvents) -> StagedFailure:
+        """Stop an execution whose data the store refused, and return its failure, which is stored instead."""
+        (execution,) = refused.executions
+        if execution.ended is None and execution.delivers_late:
+            execution.scope.add_late_result(execution)
+        self._disown(execution)  # its callers read the outcome from the store
+        for each in self._queue:
+            if isinstance(each, StagedEvents):
+                each.move(execution, refused)
+        failure = StagedFailure(refused.to_failure(self._session_id, self._owner), execution)
+        failure.waiters = refused.waiters
+        return failure
 
     def lost(self, error: StoreError) -> None:
         lost, self._in_flight = self._in_flight, []

@@ -57,7 +57,8 @@ class Committer(Protocol):
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         """Write all changes that fit, in one transaction. Return, in their order, a number or a conflict for each.
 
-        The number of a change is that of the session's newest event after it. After `StoreUnavailable` the same list
+        The number of a change is that of the session's newest event after it. The conflict is `Unstorable` if the store
+        does not accept the data of a change. After `StoreUnavailable` the same list
         may be committed again, and only then: if the connection broke during the commit itself, the store finds out
         whether the group was written, and does not write it twice.
 

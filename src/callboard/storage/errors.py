@@ -49,6 +49,12 @@ class Conflict(CallboardError):
     code = "conflict"
 
 
+class Unstorable(Conflict):
+    """The database does not accept the data of a change, whatever is stored already. Nothing was written."""
+
+    code = "unstorable"
+
+
 class AlreadyWritten(Conflict):
     """The same request was written before, under the same idempotency key. Nothing was written again."""
 

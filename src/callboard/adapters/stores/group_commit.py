@@ -1,6 +1,6 @@
 """Commits groups of changes: each is written once, and a change with unacceptable data fails alone.
 
-Such a change is logged: its session only learns that it conflicts, as it does if another process was faster.
+Such a change is logged: its session only learns that its data is not accepted.
 """
 
 import logging
@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ...storage.change import Change
 from ...storage.committer import ChangeGroup, GroupWithdrawn
-from ...storage.errors import Conflict, StoreError, StoreUnavailable
+from ...storage.errors import Conflict, StoreError, StoreUnavailable, Unstorable
 from .backend import Backend
 from .connections import PinnedConnection
 from .group_writer import GroupWriter
@@ -109,13 +109,13 @@ class GroupCommit:
         return results
 
 
-def _refused(connection: Connection, session_id: str, error: Exception) -> Conflict:
+def _refused(connection: Connection, session_id: str, error: Exception) -> Unstorable:
     """Log why a change is not written, and return its conflict. Messages of the database may quote the data."""
     reason = type(error.orig if isinstance(error, DBAPIError) else error).__name__
     is_by_database = isinstance(error, DBAPIError | connection.dialect.loaded_dbapi.Error)
     cause = None if is_by_database else error
     log.error("a change of session %s is not written: its data is not taken (%s)", session_id, reason, exc_info=cause)
-    return Conflict(f"The database does not take this change of session {session_id} ({reason}).")
+    return Unstorable(f"The database does not take this change of session {session_id} ({reason}).")
 
 
 def _written_sessions(changes: Sequence[Change], results: Sequence[int | Conflict]) -> dict[str, bool]:

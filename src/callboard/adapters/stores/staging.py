@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ...storage.change import Change
-from ...storage.errors import Conflict
+from ...storage.errors import Conflict, Unstorable
 from ...storage.records import MAX_IDEMPOTENCY_KEYS
 from ...storage.rows import ExecutionRow, IdempotencyRow, SessionRow, TurnRow
 from ...storage.session_list import advance_activity
@@ -184,7 +184,7 @@ class StagedGroup:
             if changes_records(change):
                 self._stage_records(session, change)
         except ValueError as error:
-            return Conflict(f"A change of session {change.session_id} cannot be stored: {error}")
+            return Unstorable(f"A change of session {change.session_id} cannot be stored: {error}")
         if posts:
             seq = session.last_seq
             for (kind, at), body in posts:

@@ -11,7 +11,7 @@ import pytest
 
 from ...storage.change import Change
 from ...storage.committer import ChangeGroup, GroupWithdrawn
-from ...storage.errors import AlreadyWritten, Conflict
+from ...storage.errors import AlreadyWritten, Conflict, Unstorable
 from ...storage.event_log import Head, Page
 from ...storage.store import Store
 from ..store_rows import (
@@ -278,6 +278,7 @@ class SharedStoreContract(Contract):
                 [create(), post(1), change, post(2), change, add(execution_row("y")), create("t")]
             )
             assert refusals(results) == [False, False, True, False, True, False, False]
+            assert isinstance(results[2], Unstorable)
             assert (results[0], results[1], results[3], results[5]) == (0, 1, 2, 2)
             assert [row.id for row in await store.executions("s")] == ["y"]
             assert len((await store.events("s", 0, 9)).lines) == 2
@@ -292,6 +293,7 @@ class SharedStoreContract(Contract):
             ]
         )
         assert [number for number, refused in enumerate(refusals(results)) if refused] == [0, 42, 99]
+        assert isinstance(results[42], Unstorable)
         assert "does not take" in str(results[42])
         assert await store.executions("s042") == []
         assert len(await store.executions("s041")) == 1

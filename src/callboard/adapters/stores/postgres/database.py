@@ -13,7 +13,14 @@ import psycopg
 from sqlalchemy import URL, Connection, NullPool, create_engine, delete, func, insert, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from ....storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreError, StoreUnavailable
+from ....storage.errors import (
+    AlreadyWritten,
+    Conflict,
+    IdempotencyConflict,
+    StoreError,
+    StoreUnavailable,
+    Unstorable,
+)
 from ....storage.migration import Migrated, StoreStatus
 from ....storage.rows import IdempotencyRow
 from ....storage.store import Woken
@@ -287,6 +294,8 @@ def _note(result: int | Conflict) -> Any:
             return {"already_written": {**asdict(row), "answer": row.answer.decode()}}
         case IdempotencyConflict(key=key):
             return {"idempotency_conflict": key}
+        case Unstorable():
+            return {"unstorable": str(result)}
         case _:
             return str(result)
 
@@ -297,6 +306,8 @@ def _result(noted: Any) -> int | Conflict:
             return AlreadyWritten(IdempotencyRow(**{**row, "answer": row["answer"].encode()}))
         case {"idempotency_conflict": key}:
             return IdempotencyConflict(key)
+        case {"unstorable": message}:
+            return Unstorable(message)
         case str():
             return Conflict(noted)
         case _:
