@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard import ToolError, tool
+from callboard import Registry, Runtime, Settings, ToolContext, ToolError, tool
 from callboard.sessions.model_view import excerpt
 from callboard.testing import Harness
 
@@ -109,3 +109,27 @@ async def test_x12_a_result_of_the_wrong_type_is_a_failure() -> None:
         assert outcome.error is not None
         assert outcome.error.category == "execution"
         assert "text" not in outcome.error.message
+
+
+async def test_x12_result_over_the_limit_of_the_runtime_is_a_failure_that_names_both_sizes() -> None:
+    tries: list[str] = []
+
+    @tool(idempotent=True)
+    async def report(ctx: ToolContext, what: Annotated[str, "What to make too large"]) -> str:
+        """Report three times, of which one report is too large."""
+        tries.append(what)
+        await ctx.progress("a stage", None, "p" * (2_000 if what == "A report of progress" else 500))
+        await ctx.partial("p" * (999 if what == "A partial result" else 998))
+        return "r" * (999 if what == "The result" else 998)
+
+    registry = Registry([report], settings=Settings(max_result_bytes=1_000))
+    async with Runtime(tools=registry) as runtime:
+        session = await runtime.open("s", "ann")
+        assert (await session.call("report", {"what": "nothing"})).status == "succeeded"
+        for what in ("A report of progress", "A partial result", "The result"):
+            error = (await session.call("report", {"what": what})).error
+            assert error is not None
+            assert error.category == "resource"
+            assert error.message.startswith(f"{what} of report is too large: ")
+            assert "the limit is 1,000. What the tool did until then stands." in error.message
+        assert len(tries) == 4, "another attempt would not help"

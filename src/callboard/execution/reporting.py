@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from ..clock import Clock
 from ..events.kinds import EventKind
 from ..tools.definition import Tool
+from ..tools.result import too_large
 from ..user_documents import UserDocuments
 from ..user_memory import UserMemory
 from .execution import Execution
@@ -39,27 +40,32 @@ def report_beginning(execution: Execution) -> None:
 class AttemptReporter:
     """The reporter behind the `ToolContext` of one attempt. After the attempt it reports nothing."""
 
-    __slots__ = ("_attempt", "_call", "_clock", "_execution")
+    __slots__ = ("_attempt", "_call", "_clock", "_execution", "_max_bytes")
 
-    def __init__(self, execution: Execution, clock: Clock, call: NestedCall) -> None:
+    def __init__(self, execution: Execution, clock: Clock, call: NestedCall, max_bytes: int) -> None:
         self._clock = clock
         self._call = call
         self._execution = execution
         self._attempt = execution.attempt
+        self._max_bytes = max_bytes
 
     async def progress(self, stage: str, fraction: float | None, message: str | None) -> None:
         if self._is_open(EventKind.TOOL_PROGRESS):
             execution, at = self._execution, self._clock.time()
             if execution.is_worker:
                 notice = worker_progress_event(execution, at, stage, fraction, message)
+                self._check_size("A report of progress", notice)
                 execution.scope.append_events((notice,), execution)
             else:
-                report(execution, progress_event(execution, at, stage, fraction, message))
+                event = progress_event(execution, at, stage, fraction, message)
+                self._check_size("A report of progress", event)
+                report(execution, event)
             await asyncio.sleep(0)  # readers and cancellation get their turn
 
     async def partial(self, value: Any) -> None:
         if self._is_open(EventKind.TOOL_PARTIAL):
             value_json = self._execution.tool.result.encode(value)
+            self._check_size("A partial result", value_json)
             report(self._execution, partial_event(self._execution, self._clock.time(), value_json))
             await asyncio.sleep(0)
 
@@ -82,6 +88,10 @@ class AttemptReporter:
 
     def documents(self) -> UserDocuments:
         return self._execution.scope.documents(self._execution)
+
+    def _check_size(self, what: str, written: bytes) -> None:
+        if len(written) > self._max_bytes:
+            raise too_large(f"{what} of {self._execution.name}", len(written), self._max_bytes)
 
     @property
     def _over(self) -> bool:

@@ -16,6 +16,7 @@ from ..tools.context import ToolContext
 from ..tools.handler import HandlerKind
 from ..tools.policies import RetryPolicy
 from ..tools.registry import Registry
+from ..tools.result import too_large
 from ..types import Mode
 from .breakers import Breakers
 from .execution import Execution
@@ -55,6 +56,9 @@ class Runner:
     threads: Threads = field(init=False)
     """The threads of handlers that are not async, made when the manager is entered."""
 
+    def __post_init__(self) -> None:
+        self._max_result = self._registry.settings.max_result_bytes
+
     async def carry_out(self, execution: Execution, delay: float = 0.0, answer: HumanDecision | None = None) -> None:
         """Make attempts, with the delays before and between them, until the execution ends.
 
@@ -93,6 +97,8 @@ class Runner:
                     if execution.stop_reason is not None:
                         raise execution.stop_reason
                     result_json = tool.result.write(execution.name, value)
+                    if len(result_json) > self._max_result:
+                        raise too_large(f"The result of {execution.name}", len(result_json), self._max_result)
                 except BaseException as error:
                     failure = self._failed(execution, error)
                 else:
@@ -234,5 +240,5 @@ class Runner:
             attempt=execution.attempt,
             idempotency_key=execution.id,
             client=execution.scope.client,
-            reporter=AttemptReporter(execution, self._clock, self._nested),
+            reporter=AttemptReporter(execution, self._clock, self._nested, self._max_result),
         )

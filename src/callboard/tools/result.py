@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaSerializer, from_json, to_json
 
-from ..errors import ToolError
+from ..errors import ErrorCategory, ToolError
 from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
 from ..jsonrules.readability import MAX_DIGITS, check_readability
 from ..types import JSONSchema
@@ -103,6 +103,17 @@ class Result:
         if self._adapter is None:
             return self._declared
         return self._adapter.json_schema(mode="serialization")
+
+
+def too_large(what: str, size: int, limit: int) -> ToolError:
+    """Make the error for a result, or a report of a handler, over the size limit. The handler ran, at least in part."""
+    return ToolError(
+        f"{what} is too large: {size:,} bytes, and the limit is {limit:,}. What the tool did until then stands. It has "
+        "to return less, or store the data elsewhere and return where it is.",
+        category=ErrorCategory.RESOURCE,
+        retryable=False,
+        report=f"{what}: {size:,} bytes; max_result_bytes is {limit:,}",
+    )
 
 
 class _Traits(NamedTuple):
