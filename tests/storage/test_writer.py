@@ -1,4 +1,4 @@
-"""The writer: which changes wait for later ones of their source, and which are written at once."""
+"""The writer: which changes wait for later ones, which are written at once, and what becomes of a group that fails."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -9,7 +9,8 @@ import pytest
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.storage import writer as module
 from callboard.storage.change import Change
-from callboard.storage.errors import Conflict, StoreError
+from callboard.storage.committer import ChangeGroup
+from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
 from callboard.storage.writer import Writer
 
 pytestmark = pytest.mark.anyio
@@ -137,3 +138,142 @@ async def test_d2_tasks_that_wake_together_share_a_group(monkeypatch: pytest.Mon
             await source.confirmed.wait()
         await follower
         assert names(committer) == [["first", "second"]]
+
+
+# A group that fails
+
+
+class FailingCommitter(FakeCommitter):
+    """Fails with every group that has a change of a name, and optionally with everything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = {"bad"}
+        self.is_away = self.seals = False
+        self.attempts: list[list[str]] = []
+        self.failed, self.probed = asyncio.Event(), asyncio.Event()
+
+    async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
+        self.attempts.append([change.session_id for change in changes])
+        if self.is_away or self.refused.intersection(self.attempts[-1]):
+            if self.seals:
+                assert isinstance(changes, ChangeGroup)
+                changes.seal()
+            if len(self.attempts) > 5:
+                self.failed.set()
+            raise StoreUnavailable("There is no room.")
+        return await super().commit(changes)
+
+    async def probe(self) -> None:
+        self.probed.set()
+        if self.is_away:
+            raise StoreUnavailable("It is away.")
+
+
+class PatientSource(FakeSource):
+    """A source whose changes can be taken again, or are lost."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.taken: Sequence[Change] = ()
+        self.error: StoreError | None = None
+        self.stage(name)
+
+    def take(self) -> Sequence[Change]:
+        assert not self.taken, "the last changes are not written yet"
+        self.taken = super().take()
+        return self.taken
+
+    def take_again(self) -> Sequence[Change]:
+        return self.taken
+
+    def written(self, results: Sequence[int | Conflict]) -> None:
+        assert len(results) == len(self.taken)
+        self.taken = ()
+        super().written(results)
+
+    def lost(self, error: StoreError) -> None:
+        self.taken, self.error = (), error
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> FailingCommitter:
+    monkeypatch.setattr(module, "FIRST_DELAY", 0.001)
+    monkeypatch.setattr(module, "LONGEST_DELAY", 0.002)
+    monkeypatch.setattr(module, "RETRY", 0.001)
+    return FailingCommitter()
+
+
+def added(writer: Writer, *names: str) -> dict[str, PatientSource]:
+    sources = {name: PatientSource(name) for name in names}
+    for source in sources.values():
+        writer.add(source)
+    return sources
+
+
+async def test_b6_source_that_cannot_be_written_waits_alone(failing: FailingCommitter) -> None:
+    writer = Writer(failing)
+    writer.open()
+    async with asyncio.timeout(60):
+        sources = added(writer, "a", "b", "bad", "c", "d", "e")
+        for name, source in sources.items():
+            if name != "bad":
+                await source.confirmed.wait()
+        assert failing.attempts[:3] == [["a", "b", "bad", "c", "d", "e"]] * 3
+        assert sorted(name for group in names(failing) for name in group) == ["a", "b", "c", "d", "e"]
+        assert writer.available, "the store accepts other changes"
+        bad = sources["bad"]
+        bad.stage("bad, later")
+        writer.add(bad)
+        await added(writer, "f")["f"].confirmed.wait()
+        assert not bad.confirmed.is_set()
+        failing.refused.clear()
+        await bad.confirmed.wait()
+        while bad.staged or bad.taken:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert names(failing)[-2:] == [["bad"], ["bad, later"]], "in order"
+        await writer.close()
+    assert writer.lost == 0
+
+
+async def test_b6_outage_does_not_take_groups_apart(failing: FailingCommitter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETRY", NEVER)
+    monkeypatch.setattr(module, "PROBE", 0.01)
+    failing.is_away = True
+    writer = Writer(failing)
+    writer.open()
+    async with asyncio.timeout(60):
+        everything = [str(number) for number in range(16)]
+        sources = added(writer, *everything)
+        await failing.probed.wait()
+        assert [len(attempt) for attempt in failing.attempts] == [16, 16, 16, 8, 8], "the rest waits for the store"
+        failing.is_away = False
+        for source in sources.values():
+            await source.confirmed.wait()
+        assert [len(group) for group in names(failing)] == [4, 4, 4, 4]
+        assert sorted(name for group in names(failing) for name in group) == sorted(everything)
+        await writer.close()
+
+
+async def test_b6_group_that_may_be_committed_is_not_halved(failing: FailingCommitter) -> None:
+    failing.seals = True
+    writer = Writer(failing)
+    writer.open()
+    async with asyncio.timeout(60):
+        sources = added(writer, "a", "bad")
+        await failing.failed.wait()
+        failing.refused.clear()
+        for source in sources.values():
+            await source.confirmed.wait()
+        assert {*map(tuple, failing.attempts)} == {("a", "bad")}
+        await writer.close()
+
+
+async def test_b6_writer_that_closes_loses_only_what_cannot_be_written(failing: FailingCommitter) -> None:
+    writer = Writer(failing)
+    writer.open()
+    async with asyncio.timeout(60):
+        sources = added(writer, "a", "bad", "b")
+        await writer.close(patience=0.5)
+    assert [source.error is None for source in sources.values()] == [True, False, True]
+    assert writer.lost == 1

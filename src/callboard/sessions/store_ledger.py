@@ -130,7 +130,7 @@ class StoreLedger:
             return _withdrawn()
         if any(each.begins(execution) for each in self._in_flight):
             self._withdrawing[execution] = None
-            if self._writer.withdraw():
+            if self._writer.withdraw(self):
                 self._disown(execution)
                 return _withdrawn()
         return StoreUnconfirmed("The store did not confirm in time whether the call is stored.")
@@ -156,7 +156,7 @@ class StoreLedger:
             staged.end(_withdrawn())
         elif staged in self._in_flight:
             staged.is_withdrawn = True
-            if self._writer.withdraw():
+            if self._writer.withdraw(self):
                 staged.end(_withdrawn())
             elif not staged.is_lasting:
                 staged.end(StoreUnconfirmed("The store did not confirm in time whether this is stored."))

@@ -45,6 +45,11 @@ class ChangeGroup(list[Change]):
         with self._lock:
             self._sealed = False
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it may be committed."""
+        return self._sealed
+
     def check(self) -> None:
         """Raise `GroupWithdrawn` if the group is withdrawn and certainly not written."""
         if self._withdrawn and not self._sealed:

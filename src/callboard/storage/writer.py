@@ -4,6 +4,9 @@ Sources add themselves; while one group is committed, the next one gathers, so t
 sources wait for it. The writer retries a store that does not answer, and confirms a change only after its commit. A
 source may withdraw a change until the store begins to commit its group: the group is then formed again without it.
 
+A group that fails again and again, but is certainly not written, is set aside, so that others are written. It is tried
+again in halves, and in halves of these, until the source that is the cause fails alone.
+
 While there is nothing to write, the writer probes the store, to notice early that it is unavailable or full.
 """
 
@@ -29,8 +32,16 @@ PROBE = 1.5
 """Seconds without a write after which the store is probed."""
 LINGER = 0.05
 """Seconds that changes wait for later ones of their source, if no caller waits for them."""
+TRIES = 3
+"""The number of failed attempts after which a group is set aside."""
+RETRY = 5.0
+"""Seconds after which groups that were set aside are tried again. They are also tried when the store answers again."""
 LATE = 2.5
 """Seconds after which a store that has not answered counts as unavailable."""
+
+
+class GroupFailed(Exception):
+    """A group could not be written, and certainly is not."""
 
 
 class Source(Protocol):
@@ -64,6 +75,11 @@ class Writer:
         self._linger_timer: asyncio.TimerHandle | None = None
         self._writing: list[tuple[Source, Sequence[Change]]] = []
         """The changes that are being written, by source."""
+        self._aside: list[list[Source]] = []
+        """The groups that failed. Their changes are taken."""
+        self._retry_timer: asyncio.TimerHandle | None = None
+        self._must_retry = False
+        """Whether the groups that failed are to be tried again."""
         self._group = ChangeGroup(())
         """The group that the store is committing."""
         self._pending_since: float | None = None
@@ -90,12 +106,12 @@ class Writer:
         """Whether the last call of the store succeeded, and no call is pending for long."""
         return not self.unavailable and (self._pending_since is None or perf_counter() - self._pending_since < LATE)
 
-    def withdraw(self) -> bool:
-        """Form the group that is being written again, because a change of it was withdrawn.
+    def withdraw(self, source: Source) -> bool:
+        """Form the group of a source again before it is written, because a change of it was withdrawn.
 
         Return False if it is too late, since the group may be committed. If it was not, it is formed again.
         """
-        return self._group.withdraw()
+        return any(source in sources for sources in self._aside) or self._group.withdraw()
 
     def open(self) -> None:
         loop = asyncio.get_running_loop()
@@ -109,7 +125,7 @@ class Writer:
         for source in list(self._lingering):
             self.add(source)
         self._more.set()
-        for timer in (self._probe_timer, self._linger_timer):
+        for timer in (self._probe_timer, self._linger_timer, self._retry_timer):
             if timer is not None:
                 timer.cancel()
         if self._task is None:
@@ -151,19 +167,22 @@ class Writer:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._waiting or not self._closing:
+        while self._waiting or self._aside or not self._closing:
             await self._more.wait()
             await asyncio.sleep(0)  # tasks that wake with this one may have changes for the same group
-            sources = list(self._waiting)[:GROUP]
+            aside = {source for sources in self._aside for source in sources}
+            sources = [source for source in self._waiting if source not in aside][:GROUP]
             for source in sources:
                 del self._waiting[source]
-            if not self._waiting and not self._closing:
+            if self._waiting.keys() <= aside and not self._closing:
                 self._more.clear()
             must_probe, self._must_probe = self._must_probe, False
             if sources:
                 await self._write(sources)
             elif must_probe:
                 await self._probe()
+            if self._aside and (self._must_retry or self._closing):
+                await self._write_aside()
             self._idle_since = loop.time()
 
     def _probe_if_idle(self) -> None:
@@ -188,23 +207,60 @@ class Writer:
 
     async def _write(self, sources: list[Source]) -> None:
         self._writing = [(source, changes) for source in sources if (changes := _take(source))]
+        self._must_retry |= not await self._write_group(TRIES)
+
+    async def _write_group(self, tries: int) -> bool:
+        """Write the group. False if it was set aside after so many failures."""
         while self._writing:
             self._group = ChangeGroup(change for _, changes in self._writing for change in changes)
             try:
-                results = await self._commit(self._group)
+                results = await self._commit(self._group, tries)
             except GroupWithdrawn:
-                self._form_again()
+                self._form_again([source for source, _ in self._writing])
+            except GroupFailed:
+                self._set_aside()
+                return False
             except Exception as error:
                 self.failures += 1
                 log.error("a group of %d changes could not be written: %s", len(self._group), error)
                 self._lose(error if isinstance(error, StoreError) else _fault(error))
             else:
                 self._confirm(results)
+        return True
 
-    def _form_again(self) -> None:
-        """Form the group without the changes that were withdrawn."""
-        writing, self._writing = self._writing, []
-        for source, _ in writing:
+    def _set_aside(self) -> None:
+        """Set the group aside, in halves, so that a source that is the cause of its failure is soon alone."""
+        sources, self._writing = [source for source, _ in self._writing], []
+        middle = len(sources) // 2
+        self._aside += [half for half in (sources[:middle], sources[middle:]) if half]
+
+    async def _write_aside(self) -> None:
+        """Try the groups again that were set aside. If the first two fail, the store is away: the others wait."""
+        self._must_retry = False
+        written, failed, alone = 0, 0, set[Source]()
+        while self._aside and self._aside[0][0] not in alone and (written or failed < 2):
+            self._form_again(sources := self._aside.pop(0))
+            if await self._write_group(1):
+                written += 1
+                self._more.set()  # its sources may have later changes
+                continue
+            failed += 1
+            if len(sources) == 1:
+                alone.update(sources)
+        if self._aside and self._closing:
+            await asyncio.sleep(FIRST_DELAY)
+        elif self._aside and self._retry_timer is None:
+            self._retry_timer = asyncio.get_running_loop().call_later(RETRY, self._retry)
+
+    def _retry(self) -> None:
+        self._retry_timer = None
+        self._must_retry = True
+        self._more.set()
+
+    def _form_again(self, sources: Sequence[Source]) -> None:
+        """Form a group of the changes that these sources gave before, without those that were withdrawn."""
+        self._writing = []
+        for source in sources:
             if changes := source.take_again():
                 self._writing.append((source, changes))
             else:
@@ -220,15 +276,18 @@ class Writer:
             _confirm(source, results[start : start + len(changes)])
             start += len(changes)
 
-    async def _commit(self, group: ChangeGroup) -> list[int | Conflict]:
+    async def _commit(self, group: ChangeGroup, tries: int) -> list[int | Conflict]:
         delay = FIRST_DELAY
         while True:
+            tries -= 1
             group.check()
             began = perf_counter()
             try:
                 results = await self._call(self._store.commit(group))
             except StoreUnavailable as error:
                 self.failures += 1
+                if tries <= 0 and not group.is_sealed:
+                    raise GroupFailed from error
                 self._failed(error)
                 await asyncio.sleep(delay)
                 delay = min(2 * delay, LONGEST_DELAY)
@@ -246,6 +305,7 @@ class Writer:
             self._pending_since = None
         if self.unavailable:
             log.warning("the store answers again")
+            self._must_retry = True
         self.unavailable = False
         return result
 
@@ -257,6 +317,10 @@ class Writer:
     def _give_up(self) -> None:
         """Fail everything that still waits to be written."""
         error = StoreUnavailable("The runtime has ended; this was not written.")
+        taken = dict(self._writing)
+        for sources in self._aside:
+            taken |= {source: source.take_again() for source in sources}
+        self._writing, self._aside = [*taken.items()], []
         self._lose(error)
         while self._waiting:
             source, _ = self._waiting.popitem()
