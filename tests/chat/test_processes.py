@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Runtime, Session, ToolError
+from callboard import Runtime, Session, ToolError, tool
 from callboard.chat.transcript import Input
 from callboard.chat.turn_lease import TurnLease
 from callboard.sessions.conversation_scope import ConversationScope
@@ -307,6 +307,26 @@ async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
         await clock.advance(1.0)
         await until(session, "turn_finished", 2)
         assert last_contents(script.requests[-1]) == ["built a"]
+
+
+async def test_m5_results_of_a_process_that_ended_reach_the_model_at_the_next_start(shared_url: str) -> None:
+    @tool(mode="background")
+    async def deliver() -> None:
+        """Deliver something; it cannot be done twice."""
+        await asyncio.Event().wait()
+
+    told = asyncio.Event()
+    script = Script([("deliver", "{}")], ["It runs."], [told.set, "It was cancelled."])
+    async with Runtime([deliver], model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        await session.say("Go.")
+        await until(session, "tool_executing")
+    assert not told.is_set()
+    async with Runtime([deliver], model=script.model(), store=shared_url) as runtime, asyncio.timeout(90):
+        await told.wait()
+        assert "cancelled" in str(last_contents(script.requests[-1]))
+        await until(await runtime.open("s", "u"), "turn_finished", 2)
+        assert await runtime.store.sessions_to_wake() == []
 
 
 async def test_b6_an_unavailable_store_is_logged_once_and_so_is_its_return(

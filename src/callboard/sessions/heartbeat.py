@@ -35,7 +35,7 @@ class Heartbeat:
         me: OwnerRow,
         take_over: Callable[[list[Claim]], object],
         lease_lost: Callable[[], Awaitable[None]],
-        owner_died: Callable[[], object] = lambda: None,
+        results_left: Callable[[], object] = lambda: None,
         requeued: Callable[[Collection[QueuedCall]], object] = lambda calls: None,
     ) -> None:
         self._store = store
@@ -44,13 +44,14 @@ class Heartbeat:
         """Called with the claims of this process. It must not wait."""
         self._lease_lost = lease_lost
         """Called when this process lost its lease, and another process claimed its executions."""
-        self._owner_died = owner_died
-        """Called after all executions of a dead process were claimed."""
+        self._results_left = results_left
+        """Called after the first poll, and after all executions of a process that died later were claimed."""
         self._requeued = requeued
         """Called with the executions of a dead worker that wait in their queues again. It must not wait."""
         self._silence: dict[str, tuple[int, float]] = {}
         """The last beat of each other process, and for how many seconds it has not changed while this one polled."""
         self._polled_at = 0.0
+        self._has_polled = False
         self._ended = threading.Event()
         self._poll_now = asyncio.Event()
         self._joining = asyncio.Lock()
@@ -153,6 +154,9 @@ class Heartbeat:
             self._take_over(recovered.claims)
             if not recovered.more:
                 break
+        if not self._has_polled:
+            self._has_polled = True
+            self._results_left()
 
     def _measure_silence(self, owners: list[OwnerRow]) -> None:
         """Note for how long each beat has not changed while this process polled."""
@@ -182,7 +186,7 @@ class Heartbeat:
             beat = RECOVERING
         if found:
             self._report(owner, state, taken, waiting, queued)
-            self._owner_died()
+            self._results_left()
 
     def _report(self, owner: OwnerRow, state: ProcessState, taken: int, waiting: int, queued: int) -> None:
         left = f"{taken} executions are recovered, {waiting} wait for people"

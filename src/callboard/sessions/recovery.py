@@ -65,8 +65,8 @@ class Recovery:
         self._cache = cache
         self._loader = loader
         self._wake_all = wake_all
-        """Called when all work of dead processes is recovered. It must not wait."""
-        self._found_dead = False
+        """Called when all work of dead processes is recovered, also if there was none. It must not wait."""
+        self._results_left = False
         self._backlog = Backlog()
         self._more = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -87,9 +87,9 @@ class Recovery:
         if claims:
             self._more.set()
 
-    def owner_died(self) -> None:
-        """Note that another process died: it may have left results that the model has not received."""
-        self._found_dead = True
+    def results_left(self) -> None:
+        """Note that processes that ended or died may have left results that the model has not received."""
+        self._results_left = True
         self._more.set()
 
     async def _run(self) -> None:
@@ -106,8 +106,8 @@ class Recovery:
                 except Exception:
                     log.exception("the runtime failed to recover %d executions", len(claims))
             self._more.clear()
-            if self._found_dead:
-                self._found_dead = False
+            if self._results_left:
+                self._results_left = False
                 self._wake_all()
 
     async def sessions_of(self, keys: Iterable[tuple[str, str]]) -> Mapping[str, LiveSession | None]:
@@ -235,11 +235,12 @@ class Recovery:
     async def wake_all(self) -> None:
         """Start turns in all sessions that have results which the model has not received."""
         after = ""
-        while rows := await self._store.sessions(after=after, limit=PAGE):
-            after = rows[-1].id
-            for row in rows:
-                if row.open and row.unconsumed and (session := await self._loader.find_or_load(row.id)) is not None:
-                    self.wake(session)
+        while session_ids := await self._store.sessions_to_wake(after=after, limit=PAGE):
+            after = session_ids[-1]
+            for session_id in session_ids:
+                with _logged(f"results of session {session_id}"):
+                    if (session := await self._loader.find_or_load(session_id)) is not None:
+                        self.wake(session)
 
     async def stop_cancelled(self) -> None:
         """Stop executions and turns that other processes cancelled. It takes one query, however much runs here."""

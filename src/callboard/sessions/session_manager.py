@@ -111,7 +111,7 @@ class SessionManager:
         self._loader = loader = SessionLoader(services, self, cache, boards, retention)
         self._recovery = recovery = Recovery(services, cache, loader, self._recovered)
         self._heartbeat = heartbeat = Heartbeat(
-            store, me, recovery.add, recovery.lease_lost, recovery.owner_died, self._requeued
+            store, me, recovery.add, recovery.lease_lost, recovery.results_left, self._requeued
         )
         self._housekeeping = Housekeeping(
             services, cache, loader, recovery, heartbeat, retention, recover=recover, idle_after=idle_after
@@ -380,7 +380,7 @@ class SessionManager:
             self._services.dispatcher.submit_again(calls)
 
     def _recovered(self) -> None:
-        """Handle requests and late results of a dead process, once its executions are taken over."""
+        """Handle requests and late results of earlier processes, once the executions of dead ones are taken over."""
         self.background.run(self._housekeeping.expire_requests())
         if self.conversations is not None:
             self.background.run(self._recovery.wake_all())

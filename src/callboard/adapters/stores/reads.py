@@ -34,7 +34,7 @@ from .key_queries import KEY
 from .memory_search import search
 from .open_database import OpenDatabase
 from .queue_queries import queue_depths, queued_calls, queued_calls_of
-from .session_queries import SESSION, USAGE, recent_sessions, session_row
+from .session_queries import SESSION, TO_WAKE, USAGE, recent_sessions, session_row
 from .statements import key_document
 from .tables import (
     api_keys,
@@ -141,6 +141,10 @@ class SqlReads:
         if user_id is not None:
             statement = statement.where(session_tool_state.c.user_id == user_id)
         return await self._rows(session_row, statement)
+
+    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[str]:
+        statement = TO_WAKE.where(sessions.c.id > after).limit(limit)
+        return await self._read(lambda c: list(c.execute(statement).scalars()), [])
 
     async def recent_sessions(
         self,

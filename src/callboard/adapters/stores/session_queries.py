@@ -9,7 +9,7 @@ from ...storage.rows import SessionRow
 from ...storage.session_list import ListPosition, SessionSummary
 from ...storage.text import is_storable
 from ...storage.titles import fold_title
-from ...types import RequestPurpose
+from ...types import RequestPurpose, Wake
 from .tables import events, executions, incomplete, requests, running, session_tool_state, sessions, turns
 
 _active_at = (
@@ -27,6 +27,19 @@ SESSION = select(
     session_tool_state.c.unconsumed_results.label("unconsumed"),
     _active_at,
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
+
+TO_WAKE = (
+    select(sessions.c.id)
+    .join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
+    .where(
+        session_tool_state.c.unconsumed_results != literal_column("'[]'"),
+        sessions.c.open,
+        sessions.c.last_entry > 0,
+        or_(sessions.c.wake.is_(None), sessions.c.wake == Wake.WAKE.value),
+    )
+    .order_by(sessions.c.id)
+)
+"""It reads the state of all sessions: an index of those with results would slow every late result down."""
 
 _to_people = requests.c.purpose != literal_column(f"'{RequestPurpose.FRONT_END_TOOL.value}'")
 _waiting = (

@@ -1,5 +1,7 @@
 """Contract of a store: late results are consumed once; a transcript only grows."""
 
+from dataclasses import replace
+
 from ...storage.change import Change, ExecutionWrite
 from ...storage.event_log import Head
 from ...storage.store import Store
@@ -56,6 +58,21 @@ class TranscriptContract(Contract):
             store, Change("s", session=session_row(), executions=[ExecutionWrite(finished_row())], late=["x"])
         )
         assert (await stored_session(store)).unconsumed == ("x",)
+
+    async def test_m5_sessions_with_results_for_the_model_are_found(self, store: Store) -> None:
+        names = ("a", "b", "c", "closed", "d", "empty", "quiet")
+        rows = {name: session_row(name) for name in names}
+        rows["closed"], rows["quiet"] = replace(rows["closed"], open=False), replace(rows["quiet"], wake="wait")
+        for name, row in rows.items():
+            entries = [] if name == "empty" else [b"{}"]
+            await commit_one(store, Change(name, session=row, transcript=entries))
+            await commit_one(store, add(execution_row("x", name)))
+        assert await store.sessions_to_wake() == []
+        await store.commit([Change(name, late=["x"]) for name in names if name != "c"])
+        assert await store.sessions_to_wake() == ["a", "b", "d"]
+        assert await store.sessions_to_wake(after="a", limit=1) == ["b"]
+        await commit_one(store, Change("b", consumed=["x"]))
+        assert await store.sessions_to_wake() == ["a", "d"]
 
     async def test_c5_transcript_is_append_only_and_keeps_its_bytes(self, store: Store) -> None:
         first, second, third = b'{"b": 1, "a":1.0}', b'["\\u0000", 1e400,  -0.0]', '"ä"'.encode()

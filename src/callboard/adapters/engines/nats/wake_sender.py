@@ -30,15 +30,19 @@ class WakeSender:
         self._waiting: dict[str | None, None] = {}
         """Sessions whose wakes are not stored by the server; None stands for all sessions."""
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
 
     def add(self, session_id: str | None) -> None:
-        """Send the wake of a session, or of all with None, as soon as possible."""
+        """Send the wake of a session, or of all with None, as soon as possible. After `close` it does nothing."""
+        if self._closed:
+            return
         self._keep([session_id])
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._send(), name="callboard: nats wakes")
 
     async def close(self, timeout: float) -> None:
         """Stop. If there is a connection, wait up to some seconds for what is not sent yet."""
+        self._closed = True
         if self._task is None:
             return
         _, unfinished = await asyncio.wait([self._task], timeout=timeout if self._connected.is_set() else 0)

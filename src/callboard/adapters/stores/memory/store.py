@@ -15,6 +15,7 @@ from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, Req
 from ....storage.session_list import ListPosition, SessionSummary
 from ....storage.store import Woken
 from ....storage.titles import fold_title
+from ....types import Wake
 from ..event_header import event_header, input_id
 from .notes import MemoryNotes
 from .owners import MemoryOwners
@@ -83,6 +84,15 @@ class MemoryStore(MemoryOwners, MemoryNotes, MemoryDocuments):
             if session_id > after and user_id in (None, session.user_id)
         )
         return [self._state.sessions[session_id].current_row() for session_id in wanted[:limit]]
+
+    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[str]:
+        wanted = sorted(
+            session_id
+            for session_id, session in self._state.sessions.items()
+            if session_id > after and session.unconsumed and session.transcript
+            if session.row.open and session.row.wake in (None, Wake.WAKE)
+        )
+        return wanted[:limit]
 
     async def recent_sessions(
         self,
