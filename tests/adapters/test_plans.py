@@ -17,7 +17,7 @@ from callboard.adapters.stores.connections import PinnedConnection
 from callboard.adapters.stores.owner_queries import OwnerQueries
 from callboard.adapters.stores.postgres.database import PostgresDatabase
 from callboard.adapters.stores.postgres.statements import TEXTS
-from callboard.adapters.stores.queue_queries import select_oldest
+from callboard.adapters.stores.queue_queries import select_claimed, select_oldest
 from callboard.adapters.stores.statements import driver
 from callboard.runtime import migrate_store
 
@@ -116,6 +116,30 @@ def test_turn_of_a_user_reads_no_calls_of_others(database: PostgresDatabase) -> 
     assert plan[0]["Actual Rows"] == 4
     read = [node for node in plan if node.get("Relation Name") == "executions"]
     assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) <= 5
+    assert sum(node.get("Rows Removed by Filter", 0) for node in read) == 0
+
+
+def test_claims_of_a_worker_are_found_without_reading_a_long_queue(database: PostgresDatabase) -> None:
+    """The plan was made while the table was empty."""
+
+    def find(connection: Connection) -> list[dict[str, Any]]:
+        session = driver(connection)
+        compiled = str(select_claimed("w").compile(dialect=dialect.dialect()))
+        session.execute("SET plan_cache_mode = force_generic_plan")
+        session.execute("PREPARE claimed AS " + re.sub(r"%\(\w+\)s", "$1", compiled))
+        session.execute("EXPLAIN EXECUTE claimed('w')")  # makes the plan
+        fill_queue(session)
+        session.execute("UPDATE executions SET owner = 'w' WHERE id IN ('x9', 'x999', 'x19990')")
+        return explained(session, "EXECUTE claimed('w')", ", ANALYZE")
+
+    connection = PinnedConnection(database, writes=True)
+    try:
+        plan = connection.run(find)
+    finally:
+        connection.close()
+    assert plan[0]["Actual Rows"] == 3
+    read = [node for node in plan if node.get("Relation Name") == "executions"]
+    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in read) <= 3
     assert sum(node.get("Rows Removed by Filter", 0) for node in read) == 0
 
 

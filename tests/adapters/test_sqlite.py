@@ -13,6 +13,7 @@ from sqlalchemy.dialects import sqlite
 
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.connections import PinnedConnection
+from callboard.adapters.stores.queue_queries import select_claimed
 from callboard.adapters.stores.sql import SqlStore
 from callboard.adapters.stores.sqlite import SqliteDatabase
 from callboard.adapters.stores.sqlite import database as adapter
@@ -296,6 +297,13 @@ async def test_d2_executions_to_cancel_are_found_without_reading_all_that_run(st
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", {"owner": "p1", "param_1": "turn"})]
     assert any("executions_stopping" in step for step in plan)
     assert any("turns_stopping" in step for step in plan)
+
+
+async def test_d3_claims_of_a_worker_are_found_without_reading_what_waits(store: SqlStore, path: Path) -> None:
+    query = str(select_claimed("w").compile(dialect=sqlite.dialect(paramstyle="named")))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", {"owner_1": "w"})]
+    assert plan == ["SEARCH executions USING INDEX executions_owner (owner=?)"]
 
 
 async def test_d2_process_that_missed_notifications_is_notified_of_all_sessions(

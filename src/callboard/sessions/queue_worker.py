@@ -12,7 +12,7 @@ from ..execution.engine import Engine, QueueMessage, WorkerStatus
 from ..execution.execution import Execution
 from ..execution.manager import ExecutionManager
 from ..storage.errors import StoreError
-from ..storage.owners import QueuedCall
+from ..storage.owners import Claim, QueuedCall
 from ..storage.queues import QueueDepth
 from ..storage.store import Store
 from ..tools.registry import Registry
@@ -25,6 +25,8 @@ UNKNOWN_TOOL_DELAY = 1.0
 """Seconds before a message of a tool that this worker does not have is delivered again."""
 BUSY_TOOL_DELAY = 0.25
 """Seconds before a message of a tool is delivered again of which as many calls run as may."""
+CLAIM_CHECK = 5.0
+"""Seconds between two checks of the claims of this worker."""
 STORE_DELAY = 1.0
 """Seconds before a message is delivered again that could not be claimed, since the store did not answer."""
 
@@ -65,7 +67,16 @@ class QueueWorker:
         self._busy: dict[str, float] = {}
         """Until when tools are not tried whose limits were reached."""
         self._changed = asyncio.Event()
+        self._unattended: set[Claim] = set()
+        """The claims that nothing carried out at the last check."""
+        self._retaken: set[Claim] = set()
+        """The claims that checks have handed to the recovery, until they have begun."""
+        self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
+        """The tasks that receive messages."""
+        self._deliveries: set[asyncio.Task[None]] = set()
+        """The tasks that claim executions and start them."""
+        self._checking: asyncio.Task[None] | None = None
         self._detach = manager.observe(self)
 
     async def open(self) -> None:
@@ -75,14 +86,18 @@ class QueueWorker:
         for queue in self.queues:
             serving = self._engine.serve(queue, self._room, self._deliver)
             self._tasks.append(loop.create_task(serving, name=f"callboard: queue {queue}"))
+        self._checking = loop.create_task(self._check_regularly(), name="callboard: claims")
 
     async def stop(self) -> None:
-        """Stop taking executions. Those that run go on."""
+        """Stop taking executions. Those that are claimed, or being claimed, go on."""
+        self._stopping = True
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
             self._tasks.clear()
+        if self._deliveries:
+            await asyncio.wait(self._deliveries)
 
     async def drain(self) -> None:
         """Stop taking executions, and return when those that run have ended."""
@@ -93,6 +108,9 @@ class QueueWorker:
 
     async def close(self) -> None:
         await self.stop()
+        if self._checking is not None:
+            self._checking.cancel()
+            await asyncio.wait([self._checking])
         self._detach()
 
     def describe(self) -> WorkerStatus:
@@ -122,7 +140,40 @@ class QueueWorker:
             await self._changed.wait()
         return free
 
+    async def check_claims(self) -> None:
+        """Carry out executions that this worker owns and knows nothing of: the answer to their claim was lost.
+
+        They must be found by two checks in a row, because an answer may be on its way. Each is tried once: one whose
+        recovery fails, or whose end the store refuses, is left to the process after this one.
+        """
+        claimed = await self._store.claimed_calls(self._owner)
+        self._retaken.intersection_update(claimed)
+        found = [claim for claim in self._recovery.unattended(claimed) if claim not in self._retaken]
+        confirmed = [claim for claim in found if claim in self._unattended]
+        self._unattended = set(found).difference(confirmed)
+        self._retaken.update(confirmed)
+        if confirmed:
+            log.warning("%d claimed executions were not carried out; they are taken over", len(confirmed))
+            self._recovery.add(confirmed)
+
+    async def _check_regularly(self) -> None:
+        while True:
+            await self._clock.sleep(CLAIM_CHECK)
+            try:
+                await self.check_claims()
+            except StoreError as error:
+                log.debug("the claims were not checked: %s", error)
+            except Exception:
+                log.exception("the runtime failed to check the claims of this worker")
+
     async def _deliver(self, messages: Sequence[QueueMessage]) -> None:
+        """Handle messages in a task that is not cancelled: an execution that is claimed must be carried out."""
+        task = asyncio.get_running_loop().create_task(self._handle(messages), name="callboard: claim")
+        self._deliveries.add(task)
+        task.add_done_callback(self._deliveries.discard)
+        await asyncio.shield(task)
+
+    async def _handle(self, messages: Sequence[QueueMessage]) -> None:
         try:
             await self._carry_out(messages)
         except Exception:  # the worker goes on with other messages; the engine delivers these again
@@ -174,6 +225,8 @@ class QueueWorker:
         tools = {call.tool: self._registry.get(call.tool) for call in calls.values()}
         limits = {name: tool.concurrency for name, tool in tools.items() if tool and tool.concurrency is not None}
         sessions = await self._recovery.sessions_of(calls)
+        if self._stopping:
+            return calls.keys()
         claimed = await self._store.claim(list(calls), self._owner, limits)
         until = self._clock.monotonic() + BUSY_TOOL_DELAY
         self._busy.update((calls[key].tool, until) for key in claimed.refused)
@@ -200,7 +253,8 @@ class QueueWorker:
 
     def called(self, execution: Execution) -> None: ...
 
-    def attempting(self, execution: Execution) -> None: ...
+    def attempting(self, execution: Execution) -> None:
+        self._add(execution)  # it may come from the recovery
 
     def attempted(self, execution: Execution, failure: ToolError) -> None: ...
 

@@ -87,6 +87,18 @@ class Recovery:
         if claims:
             self._more.set()
 
+    def unattended(self, claims: Iterable[Claim]) -> list[Claim]:
+        """Return those of this process' claims that nothing here carries out, has carried out, or is about to."""
+        if self._more.is_set():  # they may be in the backlog
+            return []
+        known = self._cache.known
+        return [
+            claim
+            for claim in claims
+            if (session := known.get(claim.session_id)) is None
+            or (session.ledger.idle and claim.id not in session.index.by_id)
+        ]
+
     def results_left(self) -> None:
         """Note that processes that ended or died may have left results that the model has not received."""
         self._results_left = True

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import NamedTuple, Protocol
 
-from .owners import QueuedCall
+from .owners import Claim, QueuedCall
 from .rows import ExecutionRow
 
 
@@ -43,6 +43,13 @@ class Queues(Protocol):
         refused then, and no handler that must not run twice begins before such a write.
 
         `limits` has the number of executions that may run at once of some tools, in all processes together.
+        """
+        ...
+
+    async def claimed_calls(self, owner_id: str) -> list[Claim]:
+        """Return the executions that a process has claimed and not begun, by session and then in their order.
+
+        The cost does not depend on how many executions wait in queues.
         """
         ...
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, CompoundSelect, Connection, func, not_, select, union_all
+from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, func, literal_column, not_, select, union_all
 
-from ...storage.owners import QueuedCall
+from ...storage.owners import Claim, QueuedCall
 from ...storage.queues import QueueDepth
-from .tables import executions, queued
+from .tables import executions, incomplete, queued
 
 _QUEUED_CALL = (
     executions.c.session_id,
@@ -16,6 +16,22 @@ _QUEUED_CALL = (
     executions.c.queue,
     executions.c.user_id,
 )
+
+
+def select_claimed(owner_id: str) -> Select[Any, Any, Any, Any, Any]:
+    """Select the claims of a process that have not begun, and their places.
+
+    They are not ordered: for the order, PostgreSQL would read all unfinished executions by another index.
+    """
+    columns = executions.c.session_id, executions.c.id, executions.c.user_id, executions.c.kind, executions.c.place
+    is_new = incomplete, executions.c.attempt == literal_column("0")
+    return select(*columns).where(executions.c.owner == owner_id, executions.c.queue.is_not(None), *is_new)
+
+
+def claimed_calls(connection: Connection, owner_id: str) -> list[Claim]:
+    """See `Queues.claimed_calls`."""
+    found = sorted(connection.execute(select_claimed(owner_id)), key=lambda row: (row.session_id, row.place))
+    return [Claim(*row[:-1]) for row in found]
 
 
 def queue_depths(connection: Connection) -> list[QueueDepth]:

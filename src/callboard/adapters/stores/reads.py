@@ -12,7 +12,7 @@ from ...storage.document_records import DocumentRow
 from ...storage.errors import StoreError
 from ...storage.event_log import PAGE_BYTES, Head, Page
 from ...storage.memory_records import MemoryQuery
-from ...storage.owners import QueuedCall, Stopping
+from ...storage.owners import Claim, QueuedCall, Stopping
 from ...storage.queues import QueueDepth
 from ...storage.rows import (
     TURN,
@@ -33,7 +33,7 @@ from .brief_queries import brief_executions, brief_requests
 from .key_queries import KEY
 from .memory_search import search
 from .open_database import OpenDatabase
-from .queue_queries import queue_depths, queued_calls, queued_calls_of
+from .queue_queries import claimed_calls, queue_depths, queued_calls, queued_calls_of
 from .session_queries import SESSION, TO_WAKE, USAGE, recent_sessions, session_row
 from .statements import key_document
 from .tables import (
@@ -298,6 +298,9 @@ class SqlReads:
 
     async def queue_depths(self) -> list[QueueDepth]:
         return await self._read(queue_depths, [])
+
+    async def claimed_calls(self, owner_id: str) -> list[Claim]:
+        return await self._read(lambda c: claimed_calls(c, owner_id), [])
 
     async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
         return await self._read(lambda c: queued_calls(c, queue, before, limit), [])

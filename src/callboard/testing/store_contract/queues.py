@@ -2,7 +2,7 @@
 
 from ...storage.change import Change
 from ...storage.errors import Conflict
-from ...storage.owners import QueuedCall
+from ...storage.owners import Claim, QueuedCall
 from ...storage.queues import QueueDepth
 from ...storage.store import Store
 from ..store_rows import NOW, add, create, execution_row, finished_row, owner_row, request_row, update
@@ -24,6 +24,23 @@ class QueueContract(Contract):
         assert (await store.claim([("s", "x")], "w2")).rows == []
         await store.commit([update(finished_row("x", owner=None, queue="gpu"), "w1")])
         assert (await store.claim([("s", "x")], "w2")).rows == []
+
+    async def test_d3_claimed_executions_that_have_not_begun_are_listed(self, store: Store) -> None:
+        rows = [
+            execution_row("b", owner="w1", queue="gpu", attempt=0),
+            execution_row("a", owner="w1", queue="", attempt=0, parent_id="b"),
+            execution_row("called", owner="w1", attempt=0),
+            execution_row("other", owner="w2", queue="gpu", attempt=0),
+            execution_row("waits", owner=None, queue="gpu", attempt=0),
+            execution_row("began", owner="w1", queue="gpu", attempt=1),
+            finished_row("ended", owner="w1", queue="gpu", attempt=0),
+            execution_row("x", "r", owner="w1", queue="gpu", attempt=0),
+        ]
+        await store.commit([create(), create("r"), *map(add, rows)])
+        claimed = await store.claimed_calls("w1")
+        assert [claim.key for claim in claimed] == [("r", "x"), ("s", "b"), ("s", "a")]
+        assert claimed[1] == Claim("s", "b", rows[0].user_id, rows[0].kind)
+        assert await store.claimed_calls("none") == []
 
     async def test_d3_depths_and_calls_of_queues(self, store: Store) -> None:
         assert await store.queue_depths() == []

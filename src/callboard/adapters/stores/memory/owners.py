@@ -143,6 +143,11 @@ class MemoryOwners:
             for queue, rows in sorted(waiting.items())
         ]
 
+    async def claimed_calls(self, owner_id: str) -> list[Claim]:
+        claimed = [row for row in self._state.unfinished() if row.owner == owner_id and row.queue is not None]
+        claimed.sort(key=lambda row: row.session_id)
+        return [Claim(row.session_id, row.id, row.user_id, row.kind) for row in claimed if row.attempt == 0]
+
     async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
         return [_queued_call(row) for row in self._waiting(queue) if row.queued_at < before][:limit]
 
