@@ -24,7 +24,7 @@ class Settings:
     """Maximum size of the JSON document with a call's arguments."""
     max_argument_values: int = 25_000
     """Maximum number of values (keys, strings, numbers, arrays, objects) in a call's arguments."""
-    max_result_bytes: int = 64 * 1024 * 1024
+    max_result_bytes: int = 16 * 1024 * 1024
     """Maximum size of the JSON document with a call's result, and of each partial result and report of progress."""
     max_threads: int = 32
     """Maximum number of threads that run sync handlers."""
