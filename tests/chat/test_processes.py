@@ -329,6 +329,32 @@ async def test_m5_results_of_a_process_that_ended_reach_the_model_at_the_next_st
         assert await runtime.store.sessions_to_wake() == []
 
 
+async def test_m5_results_of_a_process_that_ended_reach_the_model_in_another_one(shared_url: str) -> None:
+    @tool(mode="background")
+    async def deliver() -> None:
+        """Deliver something; it cannot be done twice."""
+        await asyncio.Event().wait()
+
+    told = asyncio.Event()
+    script = Script([("deliver", "{}")], ["It runs."], [told.set, "It was cancelled."])
+    async with Runtime([deliver], model=script.model(), store=shared_url) as other:
+        async with Runtime([deliver], model=script.model(), store=shared_url) as runtime:
+            await until_known(other, 2)
+            session = await runtime.open("s", "u")
+            await session.say("Go.")
+            await until(session, "tool_executing")
+        async with asyncio.timeout(90):
+            await told.wait()
+        await until(await other.open("s", "u"), "turn_finished", 2)
+
+
+async def until_known(runtime: Runtime, processes: int) -> None:
+    """Wait until a process knows of so many processes."""
+    heartbeat = runtime.sessions._heartbeat  # pyright: ignore[reportPrivateUsage]
+    while len(heartbeat._silence) < processes:  # pyright: ignore[reportPrivateUsage]
+        await heartbeat.poll()
+
+
 async def test_b6_an_unavailable_store_is_logged_once_and_so_is_its_return(
     shared_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -45,7 +45,8 @@ class Heartbeat:
         self._lease_lost = lease_lost
         """Called when this process lost its lease, and another process claimed its executions."""
         self._results_left = results_left
-        """Called after the first poll, and after all executions of a process that died later were claimed."""
+        """Called after the first poll, when another process has ended, and when the executions of one that died are
+        claimed."""
         self._requeued = requeued
         """Called with the executions of a dead worker that wait in their queues again. It must not wait."""
         self._silence: dict[str, tuple[int, float]] = {}
@@ -142,6 +143,7 @@ class Heartbeat:
 
     async def _poll(self) -> None:
         owners = await self._store.owners()
+        ended = self._silence.keys() - {owner.id for owner in owners}
         self._measure_silence(owners)
         others = [owner for owner in owners if owner.id != self._me.id]
         silent = [owner.id for owner in others if self._silence_of(owner) >= liveness.LEASE]
@@ -154,7 +156,7 @@ class Heartbeat:
             self._take_over(recovered.claims)
             if not recovered.more:
                 break
-        if not self._has_polled:
+        if ended or not self._has_polled:
             self._has_polled = True
             self._results_left()
 
