@@ -9,7 +9,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from callboard import Runtime
 from callboard.adapters.stores import open_store
-from callboard.storage.errors import StoreError
+from callboard.storage.errors import StoreError, Unstorable
 from tests.server.conftest import TOOLS, Served, serve
 
 pytestmark = pytest.mark.anyio
@@ -60,3 +60,15 @@ async def test_h6_turn_that_failed_in_the_store_does_not_disclose_its_address(ca
             assert "internal" not in (await served.get(path, {"session_id": "s"})).text
         assert not [event for event in session.board.read(0) if b"internal" in event.encoded]
     assert "db.internal:5432" in caplog.text
+
+
+async def test_h6_data_that_the_store_refuses_is_not_called_a_missing_session(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*args: Any, **options: Any) -> Any:
+        raise Unstorable("The database does not take this change of session s (DataError).")
+
+    monkeypatch.setattr(plain.runtime.store, "sessions", refuse)
+    answer = await plain.get("/api/sessions")
+    assert (answer.status_code, answer.json()["code"]) == (422, "unstorable")
+    assert "DataError" not in answer.text

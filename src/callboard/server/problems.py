@@ -19,7 +19,7 @@ from ..sessions.answers import AnswerInvalid, ArgumentsMismatch
 from ..sessions.decision import Decision
 from ..sessions.ids import CallIdInvalid, SessionIdInvalid, SessionNotFound
 from ..sessions.requests import RequestClosed
-from ..storage.errors import Conflict, IdempotencyConflict, StoreError, StoreUnavailable, StoreUnconfirmed
+from ..storage.errors import Conflict, IdempotencyConflict, StoreError, StoreUnavailable, StoreUnconfirmed, Unstorable
 
 log = logging.getLogger("callboard.server")
 
@@ -59,6 +59,9 @@ def problem_of(error: Exception) -> Problem:
             return _of_http(error)
         case IdempotencyConflict():
             return Problem(409, error.code, "The key was used for another request", str(error))
+        case Unstorable():
+            detail = "The store does not accept this data. Nothing was done; the log of the server has the reason."
+            return Problem(422, error.code, "Not stored", detail)
         case SessionNotFound() | Conflict():  # the session was deleted in the meantime
             return not_found("session")
         case ToolError() if error.category is ErrorCategory.NOT_FOUND:
