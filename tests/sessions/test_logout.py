@@ -414,10 +414,13 @@ async def test_e3_results_are_put_back_if_their_taker_leaves(
             with scope, patience(0.01 if leave == "unconfirmed" else None):
                 await session.take_results()
 
+        taking = asyncio.get_running_loop().create_future()
         with monkeypatch.context() as patch:
             patch.setattr(runtime.store, "commit", held)
-            taking = asyncio.ensure_future(take())
-            await asked.wait()
+            while not asked.is_set():  # again if the patience ends before the results are taken
+                taking, asking = asyncio.ensure_future(take()), asyncio.ensure_future(asked.wait())
+                await asyncio.wait([taking, asking], return_when=asyncio.FIRST_COMPLETED)
+                asking.cancel()
             if leave == "cancelled":
                 taking.cancel()
             elif leave == "out of time":
