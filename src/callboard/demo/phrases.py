@@ -104,8 +104,8 @@ def _problem_of(text: str) -> str:
     except ValueError as error:
         return str(error)
     except RecursionError:
-        pass
-    return "it is nested too deeply"
+        return "it is nested too deeply"
+    return "it is not an object"
 
 
 def _named(text: str, names: frozenset[str]) -> tuple[list[Call], str]:

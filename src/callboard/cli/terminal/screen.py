@@ -17,7 +17,7 @@ from ...events.kinds import EventKind
 from ...sessions.answers import REJECTED
 from .call_view import ProgressTable
 from .console import err, out, print_line
-from .text import MAX_FIELD, compact, describe_error, describe_event, fields, mapping, one_line, safe
+from .text import describe_answer, describe_error, describe_event, fields, mapping, one_line, safe
 
 
 class Screen:
@@ -127,7 +127,7 @@ def line_of(event: Event) -> Text | None:
         case EventKind.HUMAN_REQUEST | EventKind.WALLET_TX_REQUEST:
             return _line("?", "bold magenta", data["tool"], describe_event(event) or "")
         case EventKind.HUMAN_ANSWER:
-            return Text.assemble(_YOU, _answer_text(data["answer"]))
+            return Text.assemble(_YOU, describe_answer(data["answer"], "yes", "no"))
         case EventKind.TURN_FAILED:
             return Text.assemble(("error  ", "bold red"), describe_error(data["error"]))
         case EventKind.TURN_INTERRUPTED:
@@ -140,16 +140,6 @@ def line_of(event: Event) -> Text | None:
 
 def _line(mark: str, style: str, tool: str, text: str) -> Text:
     return Text.assemble(_INDENT, (f"{mark} ", style), (f"{one_line(tool)} " if tool else "", "bold"), (text, "dim"))
-
-
-def _answer_text(answer: Any) -> str:
-    given = mapping(answer) or {}
-    if not isinstance(given.get("approved"), bool):
-        return fields(answer)
-    reason, edited = given.get("reason"), given.get("arguments")
-    if given["approved"]:
-        return "yes" if edited is None else f"yes, with {fields(edited)}"
-    return f"no: {compact(reason, MAX_FIELD)}" if reason else "no"
 
 
 def _is_rejected(error: Any) -> bool:

@@ -61,15 +61,15 @@ def describe_event(event: Event) -> str | None:
             return f"{kind} {compact(data)}"
 
 
-def describe_answer(answer: Any) -> str:
+def describe_answer(answer: Any, yes: str = "approved", no: str = "rejected") -> str:
     """Describe a person's answer: an approval by its decision, any other answer by its fields."""
     given = mapping(answer) or {}
     if not isinstance(given.get("approved"), bool):
         return fields(answer)
     reason, edited = given.get("reason"), given.get("arguments")
     if given["approved"]:
-        return "approved" if edited is None else f"approved with {fields(edited)}"
-    return f"rejected: {compact(reason, MAX_FIELD)}" if reason else "rejected"
+        return yes if edited is None else f"{yes} with {fields(edited)}"
+    return f"{no}: {compact(reason, MAX_FIELD)}" if reason else no
 
 
 def fields(value: Any) -> str:
