@@ -62,9 +62,9 @@ def late_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "SWEEP", 3600.0)
 
 
-async def queue_calls(made: Deployment, shop: Shop, calls: dict[str, int], name: str = "serve") -> list[Session]:
+async def queue_calls(made: Deployment, tools: Registry, calls: dict[str, int], name: str = "serve") -> list[Session]:
     """Queue calls of users, all those of a user before those of the next."""
-    gateway = await made.gateway(shop.tools())
+    gateway = await made.gateway(tools)
     engine = gateway.engine
     await until(lambda: engine is not None and engine.connected)  # else messages are sent by the next sweep
     sessions: list[Session] = []
@@ -80,7 +80,7 @@ async def queue_calls(made: Deployment, shop: Shop, calls: dict[str, int], name:
 async def test_h5_a_user_with_many_calls_does_not_keep_others_waiting(deployment: OpenDeployment) -> None:
     shop = Shop()
     async with deployment() as made:
-        await queue_calls(made, shop, {"ann": 12, "ben": 2, "cleo": 1})
+        await queue_calls(made, shop.tools(), {"ann": 12, "ben": 2, "cleo": 1})
         worker = await made.worker(shop.tools(), concurrency=1)
         assert worker.dispatcher is not None
         await until(lambda: bool(shop.served))
@@ -99,7 +99,7 @@ async def test_h5_every_call_runs_once_while_users_take_turns(deployment: OpenDe
     shop = Shop()
     async with deployment() as made:
         calls = {"ann": 40, "ben": 7, "cleo": 3, "dora": 1}
-        await queue_calls(made, shop, calls)
+        await queue_calls(made, shop.tools(), calls)
         workers = [await made.worker(shop.tools(), concurrency=size) for size in (1, 3, 8)]
         await until(lambda: len(shop.served) == 12)
         for worker in workers[1:]:  # the first does not know that users take turns
@@ -120,7 +120,7 @@ async def test_h5_calls_of_a_busy_tool_do_not_block_the_turns_of_others(deployme
     shop = Shop()
     shop.may_end.set()
     async with deployment() as made:
-        ann, _ = await queue_calls(made, shop, {"ann": 5, "ben": 5}, "print_page")
+        ann, _ = await queue_calls(made, shop.tools(), {"ann": 5, "ben": 5}, "print_page")
         last = await ann.call("serve", {"n": 7})
         worker = await made.worker(shop.tools(), concurrency=2)
         assert worker.dispatcher is not None
@@ -130,6 +130,47 @@ async def test_h5_calls_of_a_busy_tool_do_not_block_the_turns_of_others(deployme
         assert shop.served.count("printer") == 1
         shop.may_use_printer.set()
         await until(lambda: shop.served.count("printer") == 10)
+
+
+@pytest.mark.usefixtures("late_at_once")
+async def test_h5_calls_may_end_while_the_users_of_a_queue_are_counted(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(queue_turns, "COUNT_AGAIN", 0.0)
+    may_end = asyncio.Semaphore(0)
+    served: list[str] = []
+
+    @tool(mode="background", idempotent=True)
+    async def serve(ctx: ToolContext, n: Number) -> int:
+        """Serve a user."""
+        served.append(ctx.user_id or "")
+        await may_end.acquire()
+        return n
+
+    async with deployment() as made:
+        await queue_calls(made, Registry([serve]), {"ann": 8, "ben": 4})
+        gateway = await made.worker(Registry([serve]), concurrency=3)
+        worker, count = gateway.worker, gateway.store.queue_depths
+        assert worker is not None
+        assert gateway.dispatcher is not None
+        await until(lambda: len(served) == 3)
+        await gateway.dispatcher.sweep()
+        counted: list[int] = []
+
+        async def count_while_calls_end() -> list[QueueDepth]:
+            counted.append(len(worker.running))
+            for _ in range(12):
+                may_end.release()
+            await until(lambda: not worker.running)
+            return await count()
+
+        may_end.release()
+        await until(lambda: len(served) == 4)
+        monkeypatch.setattr(gateway.store, "queue_depths", count_while_calls_end)
+        may_end.release()
+        await until(lambda: len(served) == 12)
+        assert counted[0] == 2, "two calls ended meanwhile"
+    assert "failed to carry out" not in caplog.text
 
 
 async def test_h5_no_user_can_fill_a_queue(deployment: OpenDeployment) -> None:
@@ -177,7 +218,7 @@ async def test_h5_turns_leave_messages_to_workers_with_other_tools(deployment: O
     shop.may_use_printer.set()
     branch.may_end.set()
     async with deployment() as made:
-        _, ben = await queue_calls(made, shop, {"ann": 10, "ben": 0})
+        _, ben = await queue_calls(made, shop.tools(), {"ann": 10, "ben": 0})
         for n in range(3):
             assert (await ben.call("print_page", {"n": n})).status == "started"
         first = await made.worker(shop.tools(), concurrency=1)

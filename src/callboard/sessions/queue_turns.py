@@ -52,7 +52,7 @@ class QueueTurns:
         self._last_turns: dict[str, int] = {}
         """The number of the last turn of each user."""
 
-    async def choose(self, calls: Sequence[QueuedCall], running: Iterable[str]) -> dict[tuple[str, str], QueuedCall]:
+    async def choose(self, calls: Sequence[QueuedCall], running: Sequence[str]) -> dict[tuple[str, str], QueuedCall]:
         """Return the executions to claim, given those that messages of one queue name, and the users of what runs.
 
         They are the same number, or fewer if the users in turn have no more.

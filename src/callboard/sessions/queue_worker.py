@@ -189,7 +189,7 @@ class QueueWorker:
         if not waiting:
             return
         try:
-            running = (each.scope.user_id for each in self.running.values())
+            running = [each.scope.user_id for each in self.running.values()]
             chosen = await self._turns.choose([message.call for message in waiting.values()], running)
             refused = await self._claim(chosen)
         except StoreError as error:
