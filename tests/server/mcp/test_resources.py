@@ -1,14 +1,18 @@
 """Content, resources, prompts and completion through the SDK's client, in both eras."""
 
+import asyncio
 import json
 from typing import Annotated, Any, Literal
 
 import pytest
-from mcp import types
+from mcp import Client, types
+from mcp.server.subscriptions import ResourceUpdated, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 from callboard import Runtime, ToolContext, tool
 from callboard.content import Audio, BinaryResource, Content, Embedded, Image, Link, Text, TextResource, is_content
+from callboard.protocols.mcp.pending_changes import PendingChanges
+from callboard.sessions.session import live_session
 from tests.server.conftest import serve, until
 from tests.server.mcp.stage import ERAS, Gates, connected, text_of, tools
 
@@ -138,6 +142,49 @@ async def test_h4_changes_of_the_board_are_notified_to_subscribers(era: str) -> 
             async with client.listen(resource_subscriptions=["callboard://board"]) as changes:
                 await client.call_tool("add", {"a": 1, "b": 2})
                 assert (await anext(aiter(changes))).uri == "callboard://board"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+async def test_h4_events_are_only_read_for_a_connection_that_is_subscribed_to_the_board() -> None:
+    seen: list[str] = []
+
+    async def receive(message: Any) -> None:
+        seen.append(message.method)
+
+    async def send(client: Client, request: types.SubscribeRequest | types.UnsubscribeRequest) -> None:
+        await client.session.send_request(request, types.EmptyResult)
+        await client.call_tool("add", {"a": 1, "b": 2})
+
+    board = "callboard://board"
+    async with serving() as served, connected(served, "legacy", message_handler=receive) as client:
+        await client.call_tool("add", {"a": 1, "b": 2})
+        (session,) = served.runtime.sessions._cache
+        await until(lambda: session.board.has_readers)  # so it stays in memory as long as the connection
+        assert not session.board._readers
+        await send(client, types.SubscribeRequest(params=types.SubscribeRequestParams(uri=board)))
+        await until(lambda: "notifications/resources/updated" in seen)
+        assert len(session.board._readers) == 1
+        await send(client, types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=board)))
+        assert not session.board._readers
+        assert session.board.has_readers
+
+
+async def test_h4_changes_that_come_before_they_are_read_are_notified_once() -> None:
+    async with Runtime([long]) as runtime:
+        session = await runtime.open("s1", "ann")
+        pending = PendingChanges(live_session(session))
+        pending.watch_board()
+        await session.call("long", {"count": 1})
+        await asyncio.sleep(0)
+        pending.add(ToolsListChanged(), ToolsListChanged())
+        changes = pending.read()
+        assert await anext(changes) == ResourceUpdated(uri="callboard://board")
+        assert await anext(changes) == ToolsListChanged()
+        await session.call("long", {"count": 2})
+        await asyncio.sleep(0)
+        pending.leave_board()
+        pending.add(ToolsListChanged())
+        assert await anext(changes) == ToolsListChanged(), "a change of the board is not notified after its end"
+        await changes.aclose()
 
 
 @both

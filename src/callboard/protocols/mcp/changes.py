@@ -5,8 +5,8 @@ Of the resources only the session's board is known to change.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Generator
+from contextlib import aclosing, contextmanager
 from typing import Any
 from weakref import WeakSet
 
@@ -25,13 +25,13 @@ from mcp.shared.exceptions import MCPError
 from ...sessions.live_session import LiveSession
 from ...sessions.session import live_session
 from .connections import Connections, Context
+from .pending_changes import PendingChanges
 from .resources import BOARD
 
 MAX_STREAMS = 64
 """The number of streams that a user may have open at once."""
 
 _LISTS: tuple[ServerEvent, ...] = (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged())
-_BOARD = ResourceUpdated(uri=BOARD)
 
 
 class Changes:
@@ -41,6 +41,8 @@ class Changes:
         self._connections = connections
         self._subscribed: WeakSet[LiveSession] = WeakSet()
         """The sessions to whose boards connections of the handshake era are subscribed."""
+        self._connected: dict[LiveSession, PendingChanges] = {}
+        """The changes for these connections. Nothing is done for the events of a session without a subscription."""
         self._streams: set[ListenHandler] = set()
         self._open: Counter[str] = Counter()
         """The number of open streams of each user."""
@@ -50,24 +52,24 @@ class Changes:
     async def notify_connection(self, ctx: Context, _: types.NotificationParams) -> None:
         """Notify a connection of changes. It returns when the connection ends, which cancels it."""
         session = live_session(await self._connections.session(ctx))
-        async with aclosing(self._updates(session, lambda: session in self._subscribed)) as updates:
-            async for update in updates:
-                match update:
-                    case ToolsListChanged():
-                        await ctx.session.send_tool_list_changed()
-                    case PromptsListChanged():
-                        await ctx.session.send_prompt_list_changed()
-                    case ResourcesListChanged():
-                        await ctx.session.send_resource_list_changed()
-                    case ResourceUpdated(uri=uri):
-                        if session in self._subscribed:
-                            await ctx.session.send_resource_updated(uri)
+        with self._pending(session) as pending:
+            self._connected[session] = pending
+            if session in self._subscribed:
+                pending.watch_board()
+            try:
+                async with aclosing(pending.read()) as changes:
+                    async for change in changes:
+                        await _notify(ctx, change)
+            finally:
+                del self._connected[session]
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Subscribe a connection to a resource. Only a subscription to the board is kept: no other changes."""
         session = live_session(await self._connections.session(ctx))
         if str(params.uri) == BOARD:
             self._subscribed.add(session)
+            if (pending := self._connected.get(session)) is not None:
+                pending.watch_board()
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
@@ -75,6 +77,8 @@ class Changes:
         session = live_session(await self._connections.session(ctx))
         if str(params.uri) == BOARD:
             self._subscribed.discard(session)
+            if (pending := self._connected.get(session)) is not None:
+                pending.leave_board()
         return types.EmptyResult()
 
     # The era without connections
@@ -88,9 +92,11 @@ class Changes:
         stream = ListenHandler(bus)
 
         async def publish() -> None:
-            async with aclosing(self._updates(live_session(session), lambda: True)) as updates:
-                async for update in updates:
-                    await bus.publish(update)
+            with self._pending(live_session(session)) as pending:
+                pending.watch_board()
+                async with aclosing(pending.read()) as changes:
+                    async for change in changes:
+                        await bus.publish(change)
 
         self._open[session.user_id] += 1
         self._streams.add(stream)
@@ -107,23 +113,24 @@ class Changes:
         for stream in tuple(self._streams):
             stream.close()
 
-    async def _updates(self, session: LiveSession, wants_board: Callable[[], bool]) -> AsyncGenerator[ServerEvent]:
-        """Yield the changes that a session sees, repeated ones once, until cancelled."""
-        pending: dict[ServerEvent, None] = {}
-        changed = asyncio.Event()
+    @contextmanager
+    def _pending(self, session: LiveSession) -> Generator[PendingChanges]:
+        """Collect changes of the lists. Meanwhile the session stays in memory."""
+        pending = PendingChanges(session)
+        with self._connections.registry.subscribe(lambda _: pending.add(*_LISTS)), session.board.reading():
+            try:
+                yield pending
+            finally:
+                pending.leave_board()
 
-        def add(*updates: ServerEvent) -> None:
-            pending.update(dict.fromkeys(updates))
-            changed.set()
 
-        with (
-            self._connections.registry.subscribe(lambda _: add(*_LISTS)),
-            session.subscribe(lambda _: add(_BOARD) if wants_board() else None, None, lambda _: None),
-        ):
-            while True:
-                await changed.wait()
-                changed.clear()
-                updates = tuple(pending)
-                pending.clear()
-                for update in updates:
-                    yield update
+async def _notify(ctx: Context, change: ServerEvent) -> None:
+    match change:
+        case ToolsListChanged():
+            await ctx.session.send_tool_list_changed()
+        case PromptsListChanged():
+            await ctx.session.send_prompt_list_changed()
+        case ResourcesListChanged():
+            await ctx.session.send_resource_list_changed()
+        case ResourceUpdated(uri=uri):
+            await ctx.session.send_resource_updated(uri)
