@@ -200,6 +200,24 @@ async def test_k3_transaction_that_a_wallet_sent_for_a_cancelled_call_is_found_o
     assert chain.nonce(ANN) == before + 1
 
 
+async def test_k3_transaction_is_searched_if_the_wallet_failed_without_its_hash(
+    chain: DevelopmentChain, compiler: Solc
+) -> None:
+    """A wallet that loses its connection reports a failure, although the transaction was sent."""
+    before = chain.nonce(ANN)
+    async with opened(chain, compiler, "memory://") as session:
+        plan_id = await set_plan(session, deployment(WALLET))
+        started = await session.call("execute_plan", {"plan_id": plan_id})
+        [request] = await asked(session)
+        sent = chain.send(data=request.payload["data"])
+        await session.answer(request.id, {"status": "failed", "detail": "The connection was lost"})
+        [group] = (await session.result(started.execution_id)).value["groups"]
+        assert "it is not known whether the transaction was sent" in group["error"]
+        groups = await execute(session, plan_id)
+        assert groups["token"]["results"][0]["transaction_hash"] == sent
+    assert chain.nonce(ANN) == before + 1
+
+
 async def test_k3_wallet_that_sent_nothing_for_a_cancelled_call_is_asked_again(
     chain: DevelopmentChain, compiler: Solc
 ) -> None:
@@ -213,6 +231,31 @@ async def test_k3_wallet_that_sent_nothing_for_a_cancelled_call_is_asked_again(
         started = await session.call("execute_plan", {"plan_id": plan_id})
         await answer_with_wallet(chain, session)
         assert (await session.result(started.execution_id)).value["state"] == "done"
+
+
+async def test_k3_transaction_on_the_chain_counts_for_one_of_two_equal_operations(
+    chain: DevelopmentChain, compiler: Solc
+) -> None:
+    def payment(name: str) -> dict[str, Any]:
+        operation = {"kind": "send", "to": BOB, "value": "7", **WALLET}
+        return {"name": name, "description": "Pay Bob", "operations": [operation]}
+
+    before = chain.nonce(ANN)
+    async with opened(chain, compiler, "memory://") as session:
+        plan_id = await set_plan(session, payment("a"), payment("b"))
+        started = await session.call("execute_plan", {"plan_id": plan_id})
+        while len(await session.requests()) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        sent = [chain.send(to=BOB, value="0x7")]
+        await session.cancel(started.execution_id)
+        await session.result(started.execution_id)
+        started = await session.call("execute_plan", {"plan_id": plan_id})
+        [request] = await asked(session)
+        sent.append(chain.send(to=BOB, value="0x7"))
+        await session.answer(request.id, {"status": "confirmed", "transaction_hash": sent[1]})
+        groups = (await session.result(started.execution_id)).value["groups"]
+    assert sorted(each["results"][0]["transaction_hash"] for each in groups) == sorted(sent)
+    assert chain.nonce(ANN) == before + 2
 
 
 async def asked(session: Session) -> list[Any]:

@@ -25,6 +25,11 @@ MAX_SIGNATURES = 10
 MAX_BLOCKS = 1_000
 """Blocks that are searched for a transaction that a wallet may have sent."""
 _NONCE_ERRORS = ("nonce_too_low", "underpriced")
+_REJECTED = "The person rejected the transaction in the wallet. Nothing was sent."
+_UNKNOWN = (
+    "The wallet returned no hash, so it is not known whether the transaction was sent. Execute the plan again to "
+    "search the chain for it."
+)
 
 
 class Broadcast:
@@ -87,6 +92,7 @@ class Broadcast:
             await step.report("searching", "whether the wallet sent the transaction that an earlier call asked for")
             journal = None
             if (found := await self._find_sent(step.journal or {}, account, request)) is not None:
+                await step.note({"hash": found})
                 return found
         if journal is None:
             head = read_quantity(await self._rpc.call("eth_blockNumber"), "a block number")
@@ -96,8 +102,10 @@ class Broadcast:
         outcome: Any = await step.ctx.call(WALLET_TOOL, dict(fields), key=step.key)
         transaction_hash = outcome.get("transaction_hash")
         if transaction_hash is None:
+            if outcome.get("status") != "rejected":  # it may be sent, so the note stays for the search of the next call
+                raise ToolError(_UNKNOWN, category="interrupted")
             step.forget()
-            raise ToolError(_told(outcome), category="permission")
+            raise ToolError(_REJECTED, category="permission")
         await step.note({"hash": transaction_hash})
         return str(transaction_hash)
 
@@ -120,10 +128,20 @@ class Broadcast:
         for number in range(first, head + 1):
             block = cast("dict[str, Any]", await self._rpc.call("eth_getBlockByNumber", hex(number), True) or {})
             for each in cast("list[dict[str, Any]]", block.get("transactions") or []):
-                nonce = read_quantity(each.get("nonce"), "a nonce")
-                if nonce >= before and _is_same(each, account, request):
-                    return read_hash(each.get("hash"))
+                if not _is_same(each, account, request) or read_quantity(each.get("nonce"), "a nonce") < before:
+                    continue
+                if (found := read_hash(each.get("hash"))) not in self._hashes_of_others():
+                    return found
         return None
+
+    def _hashes_of_others(self) -> set[object]:
+        """The transactions of other operations of the plan, which may be equal to this one."""
+        found: set[object] = set()
+        for each in self._step.others:
+            kept, name = (each.result, "transaction_hash") if each.is_done else (each.journal, "hash")
+            if isinstance(kept, dict):
+                found.add(cast("dict[str, Any]", kept).get(name))
+        return found
 
     # Confirmation
 
@@ -179,9 +197,3 @@ def _is_same(fields: Mapping[str, Any], account: str, request: TransactionReques
         and read_data(fields.get("input")) == bytes.fromhex(request.data[2:])
         and read_quantity(fields.get("value"), "an amount") == request.value
     )
-
-
-def _told(outcome: Mapping[str, Any]) -> str:
-    if outcome.get("status") == "rejected":
-        return "The person rejected the transaction in the wallet. Nothing was sent."
-    return "The wallet did not send the transaction."

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from callboard import ToolContext, ToolError
 
 from .graph import Group, GroupState, ready_groups
-from .records import GroupRecord, PlanRecords
+from .records import GroupRecord, OperationRecord, PlanRecords
 from .references import resolve
 from .summary import GroupSummary, group_summary
 
@@ -52,6 +52,12 @@ class Step:
     def journal(self) -> Mapping[str, Any] | None:
         """What was noted before, in this call or in an earlier one."""
         return self._run.records[self._group.name].operations[self._number].journal
+
+    @property
+    def others(self) -> Sequence[OperationRecord]:
+        """What is stored of the other operations of the plan."""
+        own = self._run.records[self._group.name].operations[self._number]
+        return [each for record in self._run.records.values() for each in record.operations if each is not own]
 
     async def note(self, journal: Mapping[str, Any]) -> None:
         """Store what must be known if the process dies, before the operation takes effect.
