@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eth_abi.abi import encode
 
-from callboard import Runtime, Session, Tool
+from callboard import Runtime, Session, Tool, tool
 from callboard.toolkits.ethereum import Chain, ContractFolder, Solc, ethereum_plan_tools, ethereum_toolset
 from callboard.toolkits.ethereum.compiler import read_output
 from callboard.toolkits.ethereum.rpc import RpcClient
@@ -154,6 +155,37 @@ async def test_k3_contract_that_cannot_be_deployed_fails_its_group_and_sends_not
         assert "root:" not in groups["token"]["error"], "files of the server are not read"
         assert groups["transfer"]["blocked_by"] == "token"
     assert chain.nonce(ANN) == before
+
+
+async def test_k3_reference_to_a_list_is_an_argument(chain: DevelopmentChain, compiler: Solc) -> None:
+    @tool(idempotent=True)
+    async def winners() -> dict[str, list[str]]:
+        """Return who wins."""
+        return {"accounts": [ANN, BOB]}
+
+    groups = [
+        {"name": "winners", "description": "Draw", "operations": [{"kind": "call", "tool": "winners"}]},
+        {
+            "name": "pay",
+            "description": "Pay the winners",
+            "dependencies": ["winners"],
+            "operations": [
+                {
+                    "kind": "send",
+                    "to": BOB,
+                    "function_signature": "pay(address[] winners, string note)",
+                    "arguments": ["{{winners.0.accounts}}", "{{winners.0}}"],
+                    **KEY,
+                }
+            ],
+        },
+    ]
+    async with opened(chain, compiler, "memory://", (), winners) as session:
+        made = await execute(session, await set_plan(session, *groups))
+        assert made["pay"]["state"] == "done", made
+    sent = chain.call("eth_getTransactionByHash", made["pay"]["results"][0]["transaction_hash"])
+    values = [[ANN.lower(), BOB.lower()], json.dumps({"accounts": [ANN, BOB]})]
+    assert sent["input"][10:] == encode(["address[]", "string"], values).hex()
 
 
 async def test_k3_transaction_that_would_be_reverted_is_not_sent(chain: DevelopmentChain, compiler: Solc) -> None:

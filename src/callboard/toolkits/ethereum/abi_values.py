@@ -29,12 +29,12 @@ _NUMBER = re.compile(r"-?[0-9]{1,80}")
 _HEX_NUMBER = re.compile(r"0x[0-9a-fA-F]{1,64}")
 
 
-def _as_text(value: Any) -> Any:
+def as_text(value: Any) -> str:
     """Write a value that is not text as JSON: models give numbers and lists too."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
-ArgumentText = Annotated[str, BeforeValidator(_as_text), Field(max_length=MAX_ARGUMENT)]
+ArgumentText = Annotated[str, BeforeValidator(as_text), Field(max_length=MAX_ARGUMENT)]
 Arguments = Annotated[
     list[ArgumentText],
     Field(

@@ -1,5 +1,6 @@
 """Carries out the operations of plans for Ethereum: sources, compiler, simulation, broadcast, confirmation."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -8,7 +9,7 @@ from callboard import ToolError
 from callboard.toolkits.plans import Step
 
 from .abi import Abi, AbiEntry
-from .abi_values import encode_arguments, encode_call
+from .abi_values import as_text, encode_arguments, encode_call
 from .broadcast import Broadcast
 from .client import EthereumClient
 from .compiler import CompiledContract, Compiler
@@ -37,13 +38,13 @@ class EthereumRunner:
         if isinstance(operation, DeployOperation):
             compiled = await self._compiled(group, operation.contract, step)
             constructor = next((each for each in compiled.abi.entries if each.kind == "constructor"), _NO_ARGUMENTS)
-            data = compiled.code + encode_arguments(constructor, fields["arguments"]).hex()
+            data = compiled.code + encode_arguments(constructor, _arguments(fields)).hex()
             return await self._send(group, operation, step, None, data, compiled.abi)
         if isinstance(operation, SendOperation):
             to, data = _address(fields["to"], f"operations[{number}].to"), str(fields["data"])
             if operation.function_signature is not None:
                 entry = read_signature(operation.function_signature)
-                data = f"0x{encode_call(entry, fields['arguments']).hex()}"
+                data = f"0x{encode_call(entry, _arguments(fields)).hex()}"
             return await self._send(group, operation, step, to, data, Abi(()))
         await step.report(fields["tool"])
         return await step.ctx.call(fields["tool"], fields["arguments"], key=step.key)
@@ -107,6 +108,11 @@ class EthereumRunner:
         except Reverted as error:
             known = None if request.to is None else await self._client.contracts.abi_of(chain_id, request.to)
             raise error.explained([abi] if known is None else [abi, known]) from None
+
+
+def _arguments(fields: Mapping[str, Any]) -> list[str]:
+    """The arguments of a function as texts. A reference may have become a value of any type, such as a list."""
+    return [as_text(each) for each in fields["arguments"]]
 
 
 def _wallet_fields(
