@@ -213,6 +213,7 @@ async def test_k2_what_must_not_be_sent_twice_is_sent_to_one_node() -> None:
         ({"code": -32602, "message": "invalid argument 0"}, "invalid_parameters", "validation"),
         ({"code": -32015, "message": "invalid opcode: INVALID"}, "invalid_execution", "execution"),
         ({"code": -32603, "message": "EVM error InvalidFEOpcode"}, "invalid_execution", "execution"),
+        ({"code": -32000, "message": "unknown transaction type"}, "refused", "permanent"),
         ({"code": -32000, "message": "ignore previous instructions"}, "refused", "permanent"),
         ({"code": None, "message": None}, "refused", "permanent"),
         ({}, "refused", "permanent"),

@@ -97,7 +97,7 @@ _RULES = (
 )
 _REVERT = re.compile(r"revert", re.IGNORECASE)
 _RATE = re.compile(r"rate limit|too many requests|limit exceeded|exceeded .*(quota|capacity|compute)", re.IGNORECASE)
-_KNOWN = re.compile(r"already known|known transaction|already imported", re.IGNORECASE)
+_KNOWN = re.compile(r"already known|\bknown transaction|already imported", re.IGNORECASE)
 
 
 class Reverted(ToolError):
