@@ -11,7 +11,7 @@ import pytest
 from callboard import RegistrationError, Registry, Runtime, Tool, ToolError
 from callboard.errors import SchemaError
 from callboard.schemas.dialects import DIALECTS
-from callboard.toolkits.http import Guard
+from callboard.toolkits.http import Fetcher, Guard, Limits
 from callboard.toolkits.openapi import OpenApiToolset, openapi_toolset
 from tests.toolkits.test_http_fetch import Server, reply, server
 
@@ -220,6 +220,23 @@ async def test_k1_hostile_answers_harm_nothing(server: Server) -> None:
         assert (await refusal(toolset, "get_pet", {"petId": "1"})).category == "permanent"
     server.answers = {"/pets/1": reply("x" * 100_000, "400 No")}
     assert len((await refusal(toolset, "get_pet", {"petId": "1"})).message) < 600
+
+
+async def test_k1_a_call_may_take_as_long_as_its_timeout(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Limits | None] = []
+
+    class Recorded(Fetcher):
+        def __init__(self, *, limits: Limits | None = None, **options: Any) -> None:
+            made.append(limits)
+            super().__init__(limits=limits, **options)
+
+    monkeypatch.setattr("callboard.toolkits.openapi.toolset.Fetcher", Recorded)
+    server.answers = {"/pets/1": reply("{}", content_type="application/json")}
+    options: dict[str, Any] = {"server": server.url(""), "secrets": {"key": SECRET}, "guard": LOOPBACK}
+    await call(openapi_toolset(document(), timeout=300.0, **options), "get_pet", {"petId": "1"})
+    own = Limits(total_seconds=5.0)
+    await call(openapi_toolset(document(), timeout=300.0, limits=own, **options), "get_pet", {"petId": "1"})
+    assert made == [Limits(total_seconds=300.0), own]
 
 
 async def test_k1_tags_and_paths_choose_operations() -> None:

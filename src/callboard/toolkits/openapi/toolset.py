@@ -46,7 +46,7 @@ class OpenApiToolset:
         self._paths = None if paths is None else re.compile(paths)
         self._namespace = namespace
         self._guard = guard
-        self._limits = limits
+        self._limits = limits or Limits(total_seconds=timeout)
         self._timeout = timeout
         self._tools: tuple[Tool, ...] = ()
         self.skipped: dict[str, str] = {}
@@ -146,7 +146,8 @@ def openapi_toolset(
 
     `server` replaces the server of the document. `secrets` are the credentials by the names of the security schemes:
     a key, a token, or `user:password`; the model never sees them. `tags` and `paths` (a regular expression) choose
-    operations. `guard` allows networks other than the public internet. Raises `RegistrationError`.
+    operations. `guard` allows networks other than the public internet. `timeout` is the seconds for a call, and
+    `limits` has other bounds for its request. Raises `RegistrationError`.
     """
     return OpenApiToolset(
         source,
