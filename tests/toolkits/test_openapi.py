@@ -183,6 +183,14 @@ async def test_k1_secrets_come_from_the_settings(
     assert server.header(expected[0]) == expected[1]
 
 
+async def test_k1_a_configured_secret_is_used_where_credentials_are_optional(server: Server) -> None:
+    server.answers = {"/pets/1": reply("{}", content_type="application/json")}
+    await call(toolset_of(server, security=[{}, {"key": []}]), "get_pet", {"petId": "1"})
+    assert server.header("x-key") == SECRET
+    await call(toolset_of(server, security=[{}, {"key": []}], secrets={}), "get_pet", {"petId": "1"})
+    assert server.header("x-key") is None
+
+
 async def test_k1_a_missing_secret_is_a_matter_of_configuration(server: Server) -> None:
     error = await refusal(toolset_of(server, secrets={}), "get_pet", {"petId": "1"})
     assert error.category == "configuration"

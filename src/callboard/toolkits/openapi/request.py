@@ -27,10 +27,14 @@ class Credentials:
         self._secrets = secrets
 
     def chosen(self, operation: Operation) -> tuple[str, ...] | None:
-        """The first alternative whose schemes all have a secret, or None if there is none."""
+        """The first alternative whose schemes all have a secret, or None if there is none.
+
+        Where a call without credentials is an alternative too, it is the last one.
+        """
         if not operation.security:
             return ()
-        return next((each for each in operation.security if self._secrets.keys() >= set(each)), None)
+        possible = [each for each in operation.security if self._secrets.keys() >= set(each)]
+        return next(filter(None, possible), possible[0] if possible else None)
 
     def apply(self, scheme: str, headers: dict[str, str], query: list[tuple[str, str]]) -> None:
         """Add the secret of a scheme to a request."""
