@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.anyio
 DOCUMENTS = Path(__file__).parent / "openapi_documents"
 LOOPBACK = Guard(allow=["127.0.0.0/8"])
 SECRET = "s3cret"
+BODY = {"content": {"application/json": {"schema": {"type": "object"}}}}
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -128,6 +130,41 @@ async def test_k1_parameters_go_where_the_document_says(server: Server) -> None:
     assert await call(toolset, "find_pets", arguments) == []
     assert parse_qsl(urlsplit(server.paths[-1]).query)[0] == ("tag", "a")
     assert (server.header("x-trace"), server.header("x-key")) == ("t1", SECRET)
+
+
+@pytest.mark.parametrize(
+    ("fields", "value", "query"),
+    [
+        ({"style": "pipeDelimited"}, ["a", "b"], "p=a%7Cb"),
+        ({"style": "spaceDelimited"}, ["a", "b"], "p=a+b"),
+        ({"style": "pipeDelimited", "explode": True}, ["a", "b"], "p=a&p=b"),
+        ({"style": "form"}, ["a", "b"], "p=a&p=b"),
+        ({"content": {"application/json": {}}}, {"a": [1]}, "p=%7B%22a%22%3A+%5B1%5D%7D"),
+        ({"content": {"application/json": {}}}, ["a"], "p=%5B%22a%22%5D"),
+    ],
+)
+async def test_k1_parameters_are_written_as_the_standard_says(
+    server: Server, fields: dict[str, Any], value: Any, query: str
+) -> None:
+    kind = "array" if isinstance(value, list) else "object"
+    stated = {} if "content" in fields else {"schema": {"type": kind}}
+    parameter = {"name": "p", "in": "query", "description": "P", **stated, **fields}
+    server.answers = defaultdict(lambda: reply("fine"))
+    toolset = toolset_of(server, paths={"/x": {"get": {"operationId": "x", "parameters": [parameter]}}})
+    await call(toolset, "x", {"p": value})
+    assert server.paths == [f"/x?{query}"]
+
+
+async def test_k1_arguments_have_names_that_models_accept(server: Server) -> None:
+    names = ["start<", "start", "start>", "$top", "page[size]", "日本", "x" * 70, "_id"]
+    parameters = [{"name": name, "in": "query", "description": "D", "schema": {"type": "string"}} for name in names]
+    server.answers = defaultdict(lambda: reply("fine"))
+    toolset = toolset_of(server, paths={"/x": {"get": {"operationId": "x", "parameters": parameters}}})
+    properties = by_name(toolset)["x"].arguments.schema()["properties"]
+    assert list(properties) == ["start_2", "start", "start_3", "top", "page_size", "query", "x" * 56, "_id"]
+    assert (properties["top"]["description"], properties["start"]["description"]) == ("D (sent as `$top`)", "D")
+    await call(toolset, "x", {"start": "1", "start_3": "2", "page_size": "3"})
+    assert server.paths == ["/x?start=1&start%3E=2&page%5Bsize%5D=3"]
 
 
 async def test_k1_bodies_are_json_or_forms(server: Server) -> None:
@@ -291,10 +328,14 @@ def test_k1_hostile_documents_lose_only_their_own_operations() -> None:
         "/wrong": {"get": {"operationId": "wrong", "parameters": "none"}},
         "/fine": {"get": {"operationId": "fine"}},
         "/same": {"get": {"operationId": "fine"}},
+        "/elsewhere": {"$ref": "./elsewhere.yaml"},
+        "/search": {"get": {"operationId": "search", "requestBody": {"required": True, **BODY}}},
+        "/list": {"get": {"operationId": "list", "requestBody": BODY}},
     }
     toolset = openapi_toolset(document(paths=paths, components={"parameters": {"loop": loop}}))
-    assert [tool.name for tool in toolset.tools()] == ["fine", "fine_2"]
-    assert len(toolset.skipped) == 4
+    assert [tool.name for tool in toolset.tools()] == ["fine", "fine_2", "list"]
+    assert "body" not in by_name(toolset)["list"].arguments.schema()["properties"]
+    assert len(toolset.skipped) == 6
 
 
 def test_k1_old_keywords_are_translated() -> None:
@@ -311,3 +352,48 @@ def test_k1_old_keywords_are_translated() -> None:
     [tool] = openapi_toolset(document(openapi="3.0.3", paths=paths)).tools()
     schema = tool.arguments.schema()["properties"]["n"]
     assert schema == {"type": ["integer", "null"], "exclusiveMinimum": 0, "maximum": 9, "description": "N"}
+
+
+def arguments_of(body: dict[str, Any], schemas: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The schema of the arguments of an operation with a body."""
+    operation = {"operationId": "x", "requestBody": {"content": {"application/json": {"schema": body}}}}
+    paths = {"/x": {"post": operation}, **changes.pop("paths", {})}
+    toolset = openapi_toolset(document(paths=paths, components={"schemas": schemas}, **changes), paths="^/x$")
+    assert toolset.skipped == {}
+    return by_name(toolset)["x"].arguments.schema()
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_k1_properties_that_are_named_like_keywords_survive(version: str) -> None:
+    names = ["example", "deprecated", "x-color", "nullable", "properties", "$ref", "default", "enum", "readOnly"]
+    thing = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": names}
+    made = arguments_of({**thing, "default": {"x-color": "red"}}, {}, openapi=version)["properties"]["body"]
+    assert {name: each["type"] for name, each in made["properties"].items()} == dict.fromkeys(names, "string")
+    assert (made["required"], made["default"]) == (names, {"x-color": "red"})
+
+
+def test_k1_references_with_the_same_last_part_lead_to_different_schemas() -> None:
+    """Documents that a bundler made refer to the place where a schema was used first."""
+    parameters = [{"name": "size", "in": "query", "description": "S", "schema": {"type": "integer"}}]
+    paths = {"/a/{b}": {"get": {"parameters": [*parameters, {"name": "b", "in": "path"}]}}}
+    body = {
+        "type": "object",
+        "properties": {
+            "name": {"$ref": "#/components/schemas/schema"},
+            "size": {"$ref": "#/paths/~1a~1%7Bb%7D/get/parameters/0/schema"},
+        },
+    }
+    made = arguments_of(body, {"schema": {"type": "string"}}, paths=paths)
+    found = made["properties"]["body"]["properties"]
+    kinds = {name: made["$defs"][each["$ref"].removeprefix("#/$defs/")]["type"] for name, each in found.items()}
+    assert kinds == {"name": "string", "size": "integer"}
+
+
+def test_k1_read_only_properties_are_not_arguments() -> None:
+    thing = {
+        "type": "object",
+        "properties": {"id": {"type": "integer", "readOnly": True}, "name": {"type": "string"}},
+        "required": ["id", "name"],
+    }
+    made = arguments_of({"$ref": "#/components/schemas/Thing"}, {"Thing": thing})["$defs"]["Thing"]
+    assert (list(made["properties"]), made["required"]) == (["name"], ["name"])

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
+from urllib.parse import unquote
 
 from callboard import RegistrationError
 
@@ -29,6 +30,7 @@ class Parameter:
     location: Location
     is_required: bool
     style: str
+    """The style of the document, or `json` for a value that is sent as JSON."""
     explodes: bool
     schema: Fields
 
@@ -71,6 +73,8 @@ class Document:
             raise RegistrationError(f"The document is {found}; OpenAPI 3.0 and 3.1 can be used. Convert it first.")
         self._is_old = version.startswith("3.0")
         self._names: set[str] = set()
+        self._definitions: dict[str, str] = {}
+        """The names of definitions, by the references that lead to them."""
 
     @property
     def title(self) -> str:
@@ -90,17 +94,25 @@ class Document:
     def operations(self, skipped: dict[str, str]) -> Iterator[Operation]:
         """Yield the operations. One that cannot be read is added to `skipped`, with the reason."""
         for path, item in _fields(self.fields.get("paths")).items():
-            shared = _fields(self._resolve(item))
+            try:
+                shared = _fields(self._resolve(item))
+            except _UNREADABLE as error:
+                skipped[path] = f"{type(error).__name__}: {error}"
+                continue
             for method in METHODS:
                 if isinstance(operation := shared.get(method), dict):
                     try:
                         yield self._operation(path, method, shared, cast("Fields", operation))
-                    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+                    except _UNREADABLE as error:
                         skipped[f"{method.upper()} {path}"] = f"{type(error).__name__}: {error}"
 
     def _operation(self, path: str, method: str, item: Fields, operation: Fields) -> Operation:
         parameters = self._parameters([*item.get("parameters", ()), *operation.get("parameters", ())], path)
         body = self._body(operation.get("requestBody"))
+        if body is not None and method in ("get", "head"):
+            if body.is_required:
+                raise ValueError(f"its body cannot be sent with {method.upper()}")
+            body = None
         summary, text = (str(operation.get(name) or "").strip() for name in ("summary", "description"))
         about = text if text.startswith(summary) else "\n\n".join(filter(None, (summary, text)))
         security = operation.get("security", self.fields.get("security")) or ()
@@ -140,18 +152,21 @@ class Document:
         missing = set(re.findall(r"\{([^}]+)\}", path)) - {name for name, where, _ in usable if where == "path"}
         if missing:
             raise ValueError(f"{min(missing)} of the path is not a parameter")
-        names = [name for name, _, _ in usable]
-        return tuple(
-            Parameter(
-                argument=name if names.count(name) == 1 and name != "body" else f"{name}_{where}",
-                name=name,
-                location=where,
-                is_required=where == "path" or fields.get("required") is True,
-                style=str(fields.get("style", "form" if where == "query" else "simple")),
-                explodes=bool(fields.get("explode", where == "query")),
-                schema=self._described(fields, _schema_of(fields)),
-            )
-            for name, where, fields in usable
+        arguments = _argument_names([(name, where) for name, where, _ in usable])
+        return tuple(self._parameter(argument, *each) for argument, each in zip(arguments, usable, strict=True))
+
+    def _parameter(self, argument: str, name: str, where: Location, fields: Fields) -> Parameter:
+        schema, style = self._described(fields, _schema_of(fields)), _style(fields, where)
+        if argument not in (name, f"{name}_{where}"):
+            schema = {**schema, "description": f"{schema.get('description') or _words(name)} (sent as `{name}`)"}
+        return Parameter(
+            argument=argument,
+            name=name,
+            location=where,
+            is_required=where == "path" or fields.get("required") is True,
+            style=style,
+            explodes=bool(fields.get("explode", style == "form")),
+            schema=schema,
         )
 
     def _body(self, given: Any) -> Body | None:
@@ -199,20 +214,39 @@ class Document:
             return value
         fields = cast("dict[str, Any]", value)
         if isinstance(reference := fields.get("$ref"), str):
-            name = re.sub(r"[^A-Za-z0-9_.-]", "_", reference.rpartition("/")[2])
+            name = self._definition_name(reference)
             if name not in definitions:
                 definitions[name] = {}  # it may refer to itself
                 definitions[name] = self._standalone(self._resolve(fields), definitions)
             described = {"description": fields["description"]} if "description" in fields else {}
             return {"$ref": f"#/$defs/{name}", **described}
-        made = {
-            name: self._standalone(each, definitions)
-            for name, each in fields.items()
-            if name not in _NOT_SCHEMA and not name.startswith("x-")
-        }
+        made: dict[str, Any] = {}
+        for keyword, each in fields.items():
+            if keyword in _NOT_SCHEMA or keyword.startswith("x-"):
+                continue
+            if keyword in _BY_NAME and isinstance(each, dict):  # its keys are names, also those that look like keywords
+                parts = cast("Fields", each)
+                made[keyword] = {name: self._standalone(part, definitions) for name, part in parts.items()}
+            else:
+                made[keyword] = each if keyword in _VALUES else self._standalone(each, definitions)
         if isinstance(properties := made.get("properties"), dict):
-            made["properties"] = _with_descriptions(cast("Fields", properties))
+            given = _fields(fields["properties"])
+            answered = {name for name, each in given.items() if _fields(each).get("readOnly") is True}
+            sent = {name: each for name, each in cast("Fields", properties).items() if name not in answered}
+            made["properties"] = _with_descriptions(sent)
+            if isinstance(required := made.get("required"), list):  # of an answer, if a property is read-only
+                made["required"] = [name for name in cast("list[Any]", required) if name not in answered]
         return _modern(made) if self._is_old else made
+
+    def _definition_name(self, reference: str) -> str:
+        """The name of the definition that a reference leads to. Two references never share one."""
+        if reference not in self._definitions:
+            name = base = re.sub(r"[^A-Za-z0-9_.-]", "_", reference.rpartition("/")[2])
+            taken, number = set(self._definitions.values()), len(self._definitions)
+            while name in taken:
+                name, number = f"{base}_{number}", number + 1
+            self._definitions[reference] = name
+        return self._definitions[reference]
 
     def _resolve(self, value: Any) -> Any:
         """What a reference within the document leads to."""
@@ -224,11 +258,42 @@ class Document:
                 raise ValueError(f"the reference {reference[:80]!r} leads out of the document")
             value = cast("Any", self.fields)
             for part in reference[2:].split("/"):
-                value = value[part.replace("~1", "/").replace("~0", "~")]
+                name = unquote(part).replace("~1", "/").replace("~0", "~")
+                value = value[int(name) if isinstance(value, list) else name]
         raise ValueError("its references lead in a circle")
 
 
+_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What reading a part of a document raises that is not of the form that it should have."""
 _NOT_SCHEMA = frozenset({"example", "examples", "externalDocs", "xml", "discriminator", "deprecated"})
+_BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "definitions", "$defs"})
+"""Keywords whose value has schemas by names."""
+_VALUES = frozenset({"default", "const", "enum"})
+"""Keywords whose value is data, in which nothing is a keyword."""
+_ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+
+
+def _argument_names(given: Sequence[tuple[str, str]]) -> list[str]:
+    """Name the arguments as their parameters, unless two share the name, or models refuse its characters."""
+    names = [name for name, _ in given]
+    taken, made = {"body", *names}, list[str]()
+    for name, where in given:
+        argument = f"{name}_{where}" if name == "body" or names.count(name) > 1 else name
+        if not _ARGUMENT.fullmatch(argument):
+            argument = re.sub(r"[^A-Za-z0-9_.-]+", "_", argument).strip("_")[:56] or where
+        base, number = argument, 2
+        while argument in taken and argument != name:
+            argument, number = f"{base}_{number}", number + 1
+        taken.add(argument)
+        made.append(argument)
+    return made
+
+
+def _style(parameter: Fields, where: str) -> str:
+    """How the value of a parameter is written."""
+    if "schema" not in parameter and any("json" in kind for kind in _fields(parameter.get("content"))):
+        return "json"
+    return str(parameter.get("style", "form" if where == "query" else "simple"))
 
 
 def _with_descriptions(properties: Fields) -> dict[str, Any]:

@@ -58,6 +58,8 @@ def make_request(base: str, operation: Operation, arguments: Mapping[str, Any], 
     for parameter in operation.parameters:
         if (value := arguments.get(parameter.argument)) is None:
             continue
+        if parameter.style == "json":
+            value = json.dumps(value)
         match parameter.location:
             case "path":
                 path = path.replace(f"{{{parameter.name}}}", _segment(parameter, value))
