@@ -291,3 +291,23 @@ def test_k1_a_hostile_page_costs_no_more_than_its_size(piece: str) -> None:
 
     small = min(cost(50_000) for _ in range(3))
     assert cost(400_000) < 8 * 4 * small + 0.1
+
+
+def test_k1_a_hostile_tag_costs_no_more_than_its_size() -> None:
+    """A name without a value, or blanks, up to the end of a long tag."""
+
+    def cost(tag: str) -> float:
+        page = f"<img {tag * (9_000 // len(tag))}>" * 20
+        started = time.process_time()
+        html_to_markdown(page, "https://example.org/")
+        return time.process_time() - started
+
+    plain = min(cost('a="b" ') for _ in range(3))
+    for tag in ("x", "x ", "x  = ", " ", "x=", '="', "x='\" ", "/"):
+        assert cost(tag) < 10 * plain + 0.1, tag
+
+
+def test_k1_a_character_reference_without_end_is_text() -> None:
+    endless = f"&#{'9' * 5_000};"
+    page = f'<title>{endless}</title><p>one {endless} two</p><img alt="{endless}">'
+    assert html_to_markdown(page).startswith(f"one {endless} two\n\n[image: &#999")

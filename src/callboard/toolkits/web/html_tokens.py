@@ -16,7 +16,8 @@ MAX_TAG = 10_000
 
 _TEXT = re.compile(r"(?:[^<]+|<(?![a-zA-Z/!?]))+")
 _NAME = re.compile(r"/?[a-zA-Z][a-zA-Z0-9:-]*")
-_ATTRIBUTE = re.compile(r"""([^\s=>"'/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""")
+# The value is optional: if it were needed, a long name without one would be tried again from each of its characters.
+_ATTRIBUTE = re.compile(r"""([^\s=>"'/]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+)))?""")
 _RAW_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in RAW}
 
 
@@ -32,7 +33,7 @@ class Token(NamedTuple):
         """The value of an attribute, or an empty text."""
         for name, double, single, bare in _ATTRIBUTE.findall(self.text[:MAX_TAG]):
             if name.lower() == wanted:
-                return html.unescape(double or single or bare)
+                return _decoded(double or single or bare)
         return ""
 
 
@@ -41,7 +42,7 @@ def html_tokens(page: str) -> Iterator[Token]:
     at, end = 0, len(page)
     while at < end:
         if text := _TEXT.match(page, at):
-            yield Token("", html.unescape(text[0]))
+            yield Token("", _decoded(text[0]))
             at = text.end()
             continue
         if page.startswith(("<!", "<?"), at):
@@ -62,5 +63,13 @@ def html_tokens(page: str) -> Iterator[Token]:
         if name in RAW:
             found = _RAW_ENDS[name].search(page, at)
             stop = end if found is None else found.start()
-            yield Token("", html.unescape(page[at:stop]) if name == "title" else "")
+            yield Token("", _decoded(page[at:stop]) if name == "title" else "")
             at = stop
+
+
+def _decoded(text: str) -> str:
+    """Replace character references. A text with one of thousands of digits, which Python refuses to read, stays."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return text
