@@ -307,6 +307,15 @@ def test_k1_a_hostile_tag_costs_no_more_than_its_size() -> None:
         assert cost(tag) < 10 * plain + 0.1, tag
 
 
+async def test_k1_a_page_within_a_form_is_read(server: Server) -> None:
+    body = "<h1>News</h1><p>" + "word " * 60 + "</p><select><option>Choice</select><button>Go</button>"
+    server.answers["/page"] = reply(f"<html><body><form action=/>{body}</form></body></html>", content_type="text/html")
+    text = (await fetched(server))["text"]
+    assert text.startswith("# News\n\nword word")
+    assert "Choice" not in text
+    assert "Go" not in text
+
+
 def test_k1_a_character_reference_without_end_is_text() -> None:
     endless = f"&#{'9' * 5_000};"
     page = f'<title>{endless}</title><p>one {endless} two</p><img alt="{endless}">'

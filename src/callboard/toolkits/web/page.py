@@ -79,18 +79,29 @@ def html_to_markdown(html: str, url: str = "") -> str:
 
 
 def _convert(html: str, url: str) -> tuple[str, str, list[Link]]:
-    reader = _PageReader(url)
+    reader = _read(html, url, _DROPPED)
+    text = reader.markdown()
+    if len(text) < MIN_MAIN:  # some servers put the whole page in a form
+        with_forms = _read(html, url, _DROPPED - {"form"})
+        if len(found := with_forms.markdown()) >= MIN_MAIN:
+            reader, text = with_forms, found
+    return reader.title(), text, list(reader.links.values())
+
+
+def _read(html: str, url: str, dropped: frozenset[str]) -> "_PageReader":
+    reader = _PageReader(url, dropped)
     for token in html_tokens(html):
         reader.read(token)
-    return reader.title(), reader.markdown(), list(reader.links.values())
+    return reader
 
 
 class _PageReader:
     """Collects the text of a page, and notes where its main part is."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, dropped: frozenset[str]) -> None:
         self.links: dict[str, Link] = {}
         self._base = url
+        self._left_out = dropped
         self._parts: list[str] = []
         self._title = ""
         self._open = ""
@@ -119,7 +130,7 @@ class _PageReader:
         name = token.name
         if name == "":
             self._read_text(token.text)
-        elif name.removeprefix("/") in _DROPPED:
+        elif name.removeprefix("/") in self._left_out:
             self._drop(name)
         elif self._depth == 0:
             if name.startswith("/"):
