@@ -493,6 +493,10 @@ async def test_binary_content_is_described_and_not_returned(server: Server, data
     assert (result.bytes_received, result.truncated) == (len(data), False)
 
 
+META = '<html><head><meta http-equiv="Content-Type" content="text/html; charset=EUC-JP"></head>日本</html>'
+XML = '<?xml version="1.0" encoding="ISO-8859-1"?><title>grüß</title>'
+
+
 @pytest.mark.parametrize(
     ("data", "content_type", "text"),
     [
@@ -500,6 +504,11 @@ async def test_binary_content_is_described_and_not_returned(server: Server, data
         ("grüß".encode("utf-16"), "text/plain", "grüß"),
         ("\ufeffgrüß".encode(), "text/plain; charset=utf-8", "grüß"),
         ("日本".encode("shift_jis"), 'text/plain; charset="Shift_JIS"', "日本"),
+        ("<meta charset=windows-1251>Привет".encode("cp1251"), "text/html", "<meta charset=windows-1251>Привет"),
+        (META.encode("euc-jp"), "text/html", META),
+        (META.encode(), "text/html; charset=utf-8", META),
+        (XML.encode("latin-1"), "application/rss+xml", XML),
+        (b"<meta charset=utf-16>plain", "text/html", "<meta charset=utf-16>plain"),
         (b"plain", "text/plain; charset=no-such", "plain"),
         (b"plain", "text/plain; charset=idna", "plain"),
         (b"plain", "text/plain; charset=iso-8859-99", "plain"),

@@ -22,6 +22,11 @@ _CHARSET = re.compile(
     r"utf-?8|utf-?16(le|be)?|(us-)?ascii|iso-?8859-\d{1,2}|latin-?1|(windows-|cp)125\d|koi8-[ru]|gb2312|gbk|gb18030|big5"
     r"|shift[-_]jis|sjis|euc-(jp|kr)|iso-2022-jp"
 )
+_DECLARATION = re.compile(
+    rb"""<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*["']?\s*([a-z0-9_-]{1,40})""", re.IGNORECASE
+)
+DECLARED_WITHIN = 1_024
+"""Bytes of a page that are searched for the declaration of its charset, as in the HTML standard."""
 
 
 class FetchResult(BaseModel):
@@ -48,13 +53,23 @@ class Body:
     truncation: str | None = None
 
 
+def _declared_charset(data: bytes, kind: str) -> str | None:
+    """The charset that a page or an XML document declares, unless its first bytes show that it is another one."""
+    if not kind.endswith(("html", "xml")) or data.startswith(codecs.BOM_UTF8):
+        return None
+    found = _DECLARATION.search(data[:DECLARED_WITHIN])
+    name = "" if found is None else found[1].decode().lower()
+    return None if name.replace("-", "").startswith("utf16") else name  # a declaration in UTF-16 is not found
+
+
 def read_text(data: bytes, kind: str, charset: str | None, whole: bool) -> str | None:
     """Decode a body, or return None if it is binary, whatever its type says. A partial last character is dropped."""
     if not data:
         return ""
     if kind.startswith(BINARY_KINDS) and not kind.endswith("+xml"):
         return None
-    name = charset.lower() if charset and _CHARSET.fullmatch(charset.lower()) else "utf-8"
+    stated = (charset or _declared_charset(data, kind) or "").lower()
+    name = stated if _CHARSET.fullmatch(stated) else "utf-8"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         name = "utf-16"
     try:
