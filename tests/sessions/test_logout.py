@@ -232,6 +232,42 @@ async def test_e4_cancel_on_logout_cancels_the_call(make: Make) -> None:
         assert (await ended(session, kept.execution_id)).value == "long"
 
 
+@pytest.mark.parametrize("name", ["careful", "futile"])
+async def test_e4_nested_calls_follow_the_policy_of_their_caller(name: str, make: Make) -> None:
+    @tool(mode="background", logout="keep_running")
+    async def outer(ctx: ToolContext) -> str:
+        """Call a tool whose own calls do not outlive a logout."""
+        return f"outer of {await ctx.call(name)}"
+
+    async with make(*TOOLS, outer, clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("outer")
+        await doors.entered.wait()
+        await session.close(grace=0)
+        doors.go.set()
+        await seen(session, "tool_result", tool="outer")
+        assert doors.cleaned == []
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, outcome.execution_id)).value == f"outer of {name}"
+        assert not [event for event in await board_of(session) if event.kind == "system_notice"]
+
+
+async def test_e4_nested_calls_of_a_cancelled_caller_are_not_waited_for(make: Make) -> None:
+    @tool(mode="background", logout="cancel_on_logout")
+    async def outer(ctx: ToolContext) -> Any:
+        """Call a tool that a logout waits for."""
+        return await ctx.call("careful")
+
+    async with make(*TOOLS, outer, clock=ManualClock()) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("outer")
+        await doors.entered.wait()
+        await session.close()
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, outcome.execution_id)).status == "cancelled"
+        assert doors.cleaned == ["careful"]
+
+
 @pytest.mark.parametrize("steps", range(6))
 async def test_e3_result_of_a_call_that_a_logout_ends_is_delivered_once(steps: int, make: Make) -> None:
     async with make(*TOOLS, clock=ManualClock()) as runtime:

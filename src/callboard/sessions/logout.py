@@ -1,4 +1,7 @@
-"""Logout: the running work of a session ends as the `logout` policy of each tool says."""
+"""Logout: the running work of a session ends as the `logout` policy of each tool says.
+
+The policy of the outermost call decides for a whole call tree: a nested call goes on, and ends, with its caller.
+"""
 
 from collections.abc import Iterable
 
@@ -19,7 +22,7 @@ async def finish_work(session: LiveSession, grace: float, manager: ExecutionMana
     cancelled, and not waited for.
     """
     for execution in session.calls.unfinished:
-        if execution.tool.logout is Logout.CANCEL:
+        if _policy(execution) is Logout.CANCEL:
             manager.cancel(execution)
     waiting = [each for each in session.calls.unfinished if _is_awaited(each)]
     if waiting:
@@ -34,7 +37,7 @@ async def finish_work(session: LiveSession, grace: float, manager: ExecutionMana
 
     def is_cancelled(row: ExecutionRow) -> bool:
         tool = services.tool_of(row)
-        return tool is not None and tool.logout is Logout.CANCEL
+        return row.parent_id is None and tool is not None and tool.logout is Logout.CANCEL
 
     if any(tool.logout is Logout.CANCEL for tool in (*services.registry, *services.workers)):  # else no query
         await session.calls.cancel_others(is_cancelled)
@@ -45,10 +48,17 @@ async def _all_ended(executions: Iterable[Execution], manager: ExecutionManager)
         await manager.wait(execution)
 
 
+def _policy(execution: Execution) -> Logout:
+    """Return the policy of the outermost caller of an execution."""
+    while execution.parent is not None:
+        execution = execution.parent
+    return execution.tool.logout
+
+
 def _is_awaited(execution: Execution) -> bool:
     """Return whether a logout waits for an execution: not for `keep_running`, nor for a request to a person."""
     waits_for_person = execution.request is not None and execution.status is Status.WAITING
-    return execution.tool.logout is Logout.FINISH_FIRST and not waits_for_person
+    return _policy(execution) is Logout.FINISH_FIRST and not waits_for_person
 
 
 def _logged_out(execution: Execution) -> ToolError:
