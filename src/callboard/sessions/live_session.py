@@ -52,7 +52,7 @@ class SessionHost(StoreSync, Protocol):
     """The session manager as a live session sees it."""
 
     def find(self, session_id: str) -> "LiveSession | None":
-        """Return a session that is in memory."""
+        """Return a session that is in memory or still referenced."""
         ...
 
     def converse(self, session: "LiveSession") -> ConversationPort | None:

@@ -260,8 +260,8 @@ class SessionManager:
         return session
 
     def find(self, session_id: str) -> LiveSession | None:
-        """Return a session of any user that is in memory."""
-        return self._cache.get(session_id)
+        """Return a session of any user that is in memory or still referenced."""
+        return self._cache.known.get(session_id)
 
     def known(self, session_ids: Iterable[str]) -> list[LiveSession]:
         """Return those of these sessions that are in memory or still referenced, of any user."""
