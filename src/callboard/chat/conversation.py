@@ -275,7 +275,7 @@ class Conversation:
             if turn is None and self._session.durable and not self._leaving():  # another process delivers it
                 await self._wait_for_others()
         except StoreUnavailable:  # the caller gets the error, and the turn is tried again
-            self._scope.later(RETRY_DELAY, self.wake)
+            self._scope.wake_later(RETRY_DELAY)
             raise
         finally:
             self._stopping = self._retrying = self._awaits_other_process = False

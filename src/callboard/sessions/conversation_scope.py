@@ -1,6 +1,6 @@
 """The part of a session that only its conversation uses: transcript, inputs, and events of turns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..events.event import Event
@@ -30,8 +30,13 @@ class ConversationScope:
     def now(self) -> float:
         return self._services.clock.time()
 
-    def later(self, seconds: float, call: Callable[[], Any]) -> None:
-        self._services.clock.call_later(seconds, call)
+    def wake_later(self, seconds: float) -> None:
+        """Wake the conversation that the session has by then: a session that left memory gets another one."""
+        self._services.clock.call_later(seconds, self._wake)
+
+    def _wake(self) -> None:
+        if (conversation := self.session.find_conversation()) is not None:
+            conversation.wake()
 
     async def transcript(self, after: int, limit: int) -> list[bytes]:
         """Return up to `limit` stored entries of the conversation after the first `after`."""
