@@ -26,7 +26,7 @@ from ..storage.change import Change
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreUnavailable
 from ..storage.rows import IdempotencyRow, TurnRow
 from ..turns import LimitReached, Turn, TurnStatus, Usage, check_session
-from ..types import Wake
+from ..types import Mode, Wake
 from .completion import complete
 from .config import ConversationConfig
 from .failures import reason_of
@@ -157,8 +157,8 @@ class Conversation:
             self._start(WINDOW)
 
     def handle_late_result(self, execution: Execution) -> None:
-        """Start a turn for a late result, if its tool says so."""
-        if self._session.wakes(execution.name) is Wake.WAKE:
+        """Start a turn for a late result, if its tool says so, or if a paused turn may wait for it."""
+        if execution.tool.mode is Mode.HUMAN or self._session.wakes(execution.name) is Wake.WAKE:
             self._start(WINDOW)
 
     def poll_inputs(self) -> None:
