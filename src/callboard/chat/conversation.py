@@ -15,15 +15,12 @@ from contextlib import aclosing
 from dataclasses import asdict, replace
 from typing import Any
 
-from pydantic_core import to_json
-
 from ..errors import ErrorCategory
 from ..events.kinds import TURN_ENDS, EventKind
 from ..execution.execution import Execution
 from ..sessions.conversation_scope import ConversationScope
 from ..sessions.posting import post_event
-from ..storage.change import Change
-from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict, StoreUnavailable
+from ..storage.errors import StoreUnavailable
 from ..storage.rows import IdempotencyRow, TurnRow
 from ..turns import LimitReached, Turn, TurnStatus, Usage, check_session
 from ..types import Mode, Wake
@@ -189,37 +186,27 @@ class Conversation:
         The idempotency key is stored together with the stop, so that a repeat never stops a later turn.
         Raises `AlreadyWritten` or `IdempotencyConflict` where the key was stored before.
         """
+        if not self._lease.held:  # another process may run a turn
+            await self._session.catch_up()
+            after = self._session.board.last_seq
+            if (row := await self._lease.running_elsewhere()) is not None:
+                await self._lease.store_stop(row.number, idempotency, stopped=True)
+                await self._ended_elsewhere(after)
+                return True
         if (task := self._running) is not None and not self._awaits_other_process:
             if idempotency is not None:
                 number = self._lease.stored_number if self._session.durable else None
-                await self._store_stop(number, idempotency, stopped=True)
+                await self._lease.store_stop(number, idempotency, stopped=True)
             if self._task is task:  # else the turn ended meanwhile
                 self.stop()
                 await asyncio.wait([task])
-            return True
-        after = self._session.board.last_seq
-        if (row := await self._lease.running_elsewhere()) is not None:
-            await self._store_stop(row.number, idempotency, stopped=True)
-            await self._ended_elsewhere(after)
             return True
         if waits := not self._session.deleted and bool(self._history.open_calls()):
             self._stopping = True
             await asyncio.wait([self._start(0.0)])
         if idempotency is not None:
-            await self._store_stop(None, idempotency, stopped=waits)
+            await self._lease.store_stop(None, idempotency, stopped=waits)
         return waits
-
-    async def _store_stop(self, turn: int | None, idempotency: IdempotencyRow | None, *, stopped: bool) -> None:
-        """Store that a turn must stop, with the idempotency key of the request."""
-        if idempotency is not None:
-            idempotency = replace(idempotency, answer=to_json({"interrupted": stopped}))
-        change = Change(self._session.id, stop_turns=[] if turn is None else [turn], idempotency=idempotency)
-        try:
-            await self._session.ledger.write(change)
-        except (AlreadyWritten, IdempotencyConflict):
-            raise
-        except Conflict:  # the session is deleted, and the turn with it
-            pass
 
     def stop(self) -> None:
         """Stop the turn that runs here. Repeated calls have no further effect."""

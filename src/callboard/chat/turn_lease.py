@@ -16,9 +16,9 @@ from pydantic_core import to_json
 from ..events.event import encode_event
 from ..events.kinds import EventKind, turn_end
 from ..sessions.conversation_scope import ConversationScope
-from ..storage.change import TurnWrite
-from ..storage.errors import Conflict
-from ..storage.rows import RUNNING, TurnRow
+from ..storage.change import Change, TurnWrite
+from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
+from ..storage.rows import RUNNING, IdempotencyRow, TurnRow
 from ..turns import TurnStatus
 from .history import History
 from .transcript import Entry, TurnStart
@@ -58,6 +58,19 @@ class TurnLease:
         await self._history.refresh()
         row = await self._running_turn()
         return row if row is not None and row.owner != self._scope.owner else None
+
+    async def store_stop(self, number: int | None, idempotency: IdempotencyRow | None, *, stopped: bool) -> None:
+        """Store that a turn must stop, with the idempotency key of the request."""
+        if idempotency is not None:
+            idempotency = replace(idempotency, answer=to_json({"interrupted": stopped}))
+        session = self._scope.session
+        change = Change(session.id, stop_turns=[] if number is None else [number], idempotency=idempotency)
+        try:
+            await session.ledger.write(change)
+        except (AlreadyWritten, IdempotencyConflict):
+            raise
+        except Conflict:  # the session is deleted, and the turn with it
+            pass
 
     async def acquire(self) -> bool:
         """Start a turn, or resume a paused or abandoned one. False where another process runs a turn."""
