@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from ..clock import Clock, within
 from ..errors import ErrorCategory, ToolError
-from ..events.board import Board
+from ..events.board import Board, CursorExpired
 from ..events.kinds import EventKind
 from ..execution.admission import CallScope
 from ..execution.execution import Execution
@@ -312,15 +312,18 @@ class Calls:
 
     async def _wait_for_stored_end(self, execution_id: str) -> None:
         """Wait until the board shows the end of an execution of another process."""
-        after = self._board.last_seq
         with self._board.reading():  # before the first read, so that no event is missed
-            if (await self._row(execution_id)).completed_at is not None:
-                return
-            await self._sync.catch_up(self._session_id, self._board)
-            async with aclosing(self._board.follow(after)) as events:
-                async for event in events:
-                    if event.kind == EventKind.TOOL_RESULT and event.data["execution_id"] == execution_id:
-                        return
+            while True:
+                await self._sync.catch_up(self._session_id, self._board)
+                after = self._board.last_seq  # an end after that has a later event
+                if (await self._row(execution_id)).completed_at is not None:
+                    return
+                with suppress(CursorExpired):  # retention removed events that were not read yet
+                    async with aclosing(self._board.follow(after)) as events:
+                        async for event in events:
+                            if event.kind == EventKind.TOOL_RESULT and event.data["execution_id"] == execution_id:
+                                return
+                    return
 
     # Cancellation
 
