@@ -82,8 +82,8 @@ class Conversation:
 
     @property
     def is_processing(self) -> bool:
-        """Whether a turn runs here."""
-        return self._running is not None
+        """Whether a turn runs here, or waits here for the store."""
+        return self._running is not None or self._lease.held
 
     @property
     def usage(self) -> Usage | None:
@@ -201,7 +201,7 @@ class Conversation:
                 self.stop()
                 await asyncio.wait([task])
             return True
-        if waits := not self._session.deleted and bool(self._history.open_calls()):
+        if waits := not self._session.deleted and bool(self._lease.held or self._history.open_calls()):
             self._stopping = True
             await asyncio.wait([self._start(0.0)])
         if idempotency is not None:
@@ -265,7 +265,8 @@ class Conversation:
             self._scope.wake_later(RETRY_DELAY)
             raise
         finally:
-            self._stopping = self._retrying = self._awaits_other_process = False
+            self._retrying = self._awaits_other_process = False
+            self._stopping = self._stopping and self._lease.held  # a turn that goes on later must stop then
             if self._has_news and not self._leaving() and not self._session.deleted:  # it came after the last request
                 asyncio.get_running_loop().call_soon(self._start, 0.0)
         return turn
@@ -316,7 +317,7 @@ class Conversation:
         except asyncio.CancelledError:
             if not self._leaving():
                 await self._interrupted(io)
-        except TurnLeaseLost:
+        except (TurnLeaseLost, StoreUnavailable):  # the turn goes on elsewhere, or here when the store answers
             raise
         except Exception as failure:
             status, error = TurnStatus.FAILED, reason_of(failure)

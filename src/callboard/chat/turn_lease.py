@@ -74,6 +74,8 @@ class TurnLease:
 
     async def acquire(self) -> bool:
         """Start a turn, or resume a paused or abandoned one. False where another process runs a turn."""
+        if self._turn_start is not None:  # a new turn of which nothing is stored yet is tried again
+            return True
         if self._row is None and (last := await self._running_turn()) is not None:
             if last.owner != self._scope.owner:
                 return False
