@@ -329,6 +329,28 @@ async def test_x6_breaker_per_session() -> None:
         assert harness.runtime.manager._breakers.known == {}
 
 
+async def test_x6_the_end_of_a_session_visits_no_breakers_of_others() -> None:
+    """Ten thousand may be kept, and many idle sessions leave memory at once."""
+
+    class NeverVisited(dict[Any, Breaker]):
+        def __iter__(self) -> Any:
+            raise AssertionError("all breakers were visited")
+
+    by_host = fetcher(scope="user_target", target=lambda arguments: arguments["host"])
+    service = Service(breaker=BreakerPolicy(failure_threshold=2, scope="session"))
+    async with Harness(by_host, service.tool) as harness:
+        await fail(harness, 2)
+        other = await harness.runtime.open("other", "someone")
+        assert (await other.call("service")).status == "failed"
+        await harness.session.call("fetch", {"host": "bad"})
+        breakers = harness.runtime.manager._breakers
+        breakers._scoped = NeverVisited(breakers._scoped)
+        harness.runtime.manager.forget(live_session(harness.session))
+        assert sorted(key[:2] for key, _ in breakers._scoped.items()) == [("fetch", ""), ("service", "other")]
+        harness.runtime.manager.forget(live_session(other))
+        assert breakers._of_sessions == {}
+
+
 async def test_x6_default_policy_is_shared_by_all_sessions() -> None:
     service = Service()
     async with Harness(service.tool, breaker=BreakerPolicy(failure_threshold=2)) as harness:

@@ -52,6 +52,8 @@ class Breakers:
         self._of_tools: dict[BreakerKey, Breaker] = {}
         self._scoped: dict[BreakerKey, Breaker] = {}
         """The breakers of users, sessions and targets, the most recently used last."""
+        self._of_sessions: dict[str, set[BreakerKey]] = {}
+        """The keys of the breakers that one session has, by its id."""
         self._numbers: Counter[str] = Counter()
         """The number of breakers of each tool that has any."""
         self.in_use = default.target is not None
@@ -135,7 +137,7 @@ class Breakers:
 
     def forget(self, scope: Scope) -> None:
         """Drop the breakers of a session that has ended."""
-        for key in [key for key in self._scoped if key[1] == scope.id]:
+        for key in tuple(self._of_sessions.get(scope.id, ())):
             self._drop(key)
 
     def _find(self, key: BreakerKey) -> Breaker | None:
@@ -149,6 +151,8 @@ class Breakers:
             self._of_tools[key] = breaker
         else:
             self._scoped[key] = breaker
+            if key[1]:
+                self._of_sessions.setdefault(key[1], set()).add(key)
         self._numbers[key[0]] += 1
         self.in_use = True
         if len(self._scoped) > MAX_SCOPED:
@@ -158,6 +162,10 @@ class Breakers:
     def _drop(self, key: BreakerKey) -> None:
         if self._of_tools.pop(key, None) is None:
             del self._scoped[key]
+            if (of_session := self._of_sessions.get(key[1])) is not None:
+                of_session.discard(key)
+                if not of_session:
+                    del self._of_sessions[key[1]]
         self._numbers[key[0]] -= 1
         if not self._numbers[key[0]]:
             del self._numbers[key[0]]
