@@ -31,6 +31,7 @@ def test_k3_plans_send_every_transaction_once_although_processes_are_killed(
 ) -> None:
     seed = int.from_bytes(os.urandom(3))
     chance, killed, rounds = random.Random(seed), 0, 0
+    first = 1_000 * kills  # the tests share a chain, and each round has recipients of its own
     before = chain.nonce(ACCOUNTS[0])
     while killed < kills or not rounds:
         deadline = time.monotonic() + DEADLINE
@@ -38,12 +39,12 @@ def test_k3_plans_send_every_transaction_once_although_processes_are_killed(
         while progress is None:
             assert time.monotonic() < deadline, "the plans are not done"
             after = chance.uniform(0, LONGEST[kills]) if killed < kills else None
-            progress = run(sqlite_url, chain.url, rounds, after)
+            progress = run(sqlite_url, chain.url, first + rounds, after)
             killed += progress is None
         assert progress >= PLANS * GROUPS, "people see the progress of every group"
         for plan in range(PLANS):
             for group in range(GROUPS):
-                held = int(chain.call("eth_getBalance", recipient(rounds, plan, group), "latest"), 16)
+                held = int(chain.call("eth_getBalance", recipient(first + rounds, plan, group), "latest"), 16)
                 assert held == WORTH, f"seed {seed}: group {group} of plan {plan} sent {held // WORTH} transactions"
         rounds += 1
     sent = chain.nonce(ACCOUNTS[0]) - before
