@@ -7,8 +7,10 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import event as sqlalchemy_event
 from sqlalchemy.dialects import sqlite
 
 from callboard.adapters.stores import open_store
@@ -440,3 +442,23 @@ async def test_e5_fault_of_the_runtime_while_it_writes_a_change_is_logged_with_i
     assert record.message == "a change of session s is not written: its data is not taken (TypeError)"
     assert record.exc_info is not None
     assert isinstance(record.exc_info[1], TypeError)
+
+
+async def test_m3_open_requests_are_found_without_reading_closed_ones(store: SqlStore, path: Path) -> None:
+    queries: list[tuple[str, Any]] = []
+    engine = store._database._engine  # type: ignore[reportAttributeAccessIssue]
+
+    def record(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        queries.append((statement, parameters))
+
+    sqlalchemy_event.listen(engine, "before_cursor_execute", record)
+    try:
+        await store.requests(status="open", due=1.0)
+        await store.next_expiry()
+        await store.requests(session_id="s", status="open")
+    finally:
+        sqlalchemy_event.remove(engine, "before_cursor_execute", record)
+    with closing(sqlite3.connect(path)) as connection:
+        plans = [connection.execute(f"EXPLAIN QUERY PLAN {query}", given).fetchall() for query, given in queries]
+    for plan, index in zip(plans, ("requests_expiry", "requests_expiry", "requests_open"), strict=True):
+        assert any(index in step for *_, step in plan), plan

@@ -8,7 +8,7 @@ from sqlalchemy import Column, ColumnElement, Connection, LargeBinary, Text, and
 from ...storage.brief import EXCERPT, Brief, Cut, R, nothing
 from ...storage.rows import ExecutionRow, RequestRow
 from .json_text import JsonText, is_wrapped
-from .tables import executions, requests
+from .tables import executions, request_conditions, requests
 
 
 def brief_executions(
@@ -37,7 +37,7 @@ def brief_requests(
 ) -> list[Brief[RequestRow]]:
     """See `RequestRecords.brief_requests`."""
     statement = select(*_columns(RequestRow, requests, longest, "payload"))
-    statement = statement.where(*(requests.c[name] == value for name, value in wanted.items() if value is not None))
+    statement = statement.where(*request_conditions(**wanted))
     place = requests.c.place
     if closed:
         statement = statement.where(requests.c.status != "open")

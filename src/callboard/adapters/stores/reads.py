@@ -3,7 +3,19 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import BigInteger, Connection, Select, and_, bindparam, case, func, literal, select, union_all
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal,
+    select,
+    union_all,
+)
 from sqlalchemy.exc import DataError
 
 from ...storage import patience
@@ -44,8 +56,10 @@ from .tables import (
     idempotency_keys,
     incomplete,
     inputs,
+    is_open,
     made_at,
     owners,
+    request_conditions,
     requests,
     running,
     session_tool_state,
@@ -107,7 +121,7 @@ class SqlReads:
         self._request = _REQUEST.where(requests.c.id == bindparam("id"))
         self._closed = _REQUEST.where(key_filter(requests.c.id), requests.c.status != "open").order_by(requests.c.place)
         self._of_executions = key_filter(requests.c.session_id, requests.c.execution_id)
-        self._next_expiry = select(func.min(requests.c.expires_at)).where(requests.c.status == "open")
+        self._next_expiry = select(func.min(requests.c.expires_at)).where(is_open)
         self._transcript = (
             select(transcript.c.entry)
             .where(transcript.c.session_id == bindparam("session_id"), transcript.c.position > bindparam("after"))
@@ -239,13 +253,14 @@ class SqlReads:
         executions: Collection[tuple[str, str]] | None = None,
         limit: int = 1000,
     ) -> list[RequestRow]:
-        wanted = {"session_id": session_id, "user_id": user_id, "status": status}
-        statement = _REQUEST.where(*(requests.c[name] == value for name, value in wanted.items() if value is not None))
+        statement = _REQUEST.where(*request_conditions(session_id=session_id, user_id=user_id, status=status))
+        oldest_first: ColumnElement[int] = requests.c.place
         if due is not None:
             statement = statement.where(requests.c.expires_at <= due)
+            oldest_first += 0  # by the column itself, SQLite would read all requests in their order
         if executions is not None:
             statement = statement.where(self._of_executions)
-        return await self._rows(RequestRow, statement.order_by(requests.c.place).limit(limit), executions)
+        return await self._rows(RequestRow, statement.order_by(oldest_first).limit(limit), executions)
 
     async def brief_requests(
         self,

@@ -10,7 +10,7 @@ from ...storage.session_list import ListPosition, SessionSummary
 from ...storage.text import is_storable
 from ...storage.titles import fold_title
 from ...types import RequestPurpose, Wake
-from .tables import events, executions, incomplete, requests, running, session_tool_state, sessions, turns
+from .tables import events, executions, incomplete, is_open, requests, running, session_tool_state, sessions, turns
 
 _active_at = (
     select(events.c.at)
@@ -47,7 +47,7 @@ _waiting = (
     .where(
         requests.c.session_id == sessions.c.id,
         _to_people,
-        requests.c.status == literal_column("'open'"),  # a parameter would keep SQLite from using the partial index
+        is_open,
         or_(
             requests.c.expires_at.is_(None), requests.c.expires_at > bindparam("now", type_=requests.c.expires_at.type)
         ),
@@ -59,7 +59,7 @@ _asking = exists().where(
     requests.c.session_id == executions.c.session_id,
     requests.c.execution_id == executions.c.id,
     _to_people,
-    requests.c.status == literal_column("'open'"),
+    is_open,
 )
 
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
     and_,
     false,
     func,
+    literal_column,
     select,
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
@@ -228,8 +229,21 @@ requests = Table(
     Index("requests_user", "user_id", "place"),
 )
 
-_partial_index("requests_expiry", requests.c.status == "open", requests.c.expires_at)
-_partial_index("requests_open", requests.c.status == "open", requests.c.session_id)
+is_open = requests.c.status == literal_column("'open'")
+"""The condition of the indexes of open requests: a status that is a parameter keeps a database from using them."""
+
+_partial_index("requests_expiry", is_open, requests.c.expires_at)
+_partial_index("requests_open", is_open, requests.c.session_id)
+
+
+def request_conditions(**wanted: str | None) -> list[ColumnElement[bool]]:
+    """Return the conditions of requests whose columns have these values. None: any value."""
+    return [
+        is_open if (name, value) == ("status", "open") else requests.c[name] == value
+        for name, value in wanted.items()
+        if value is not None
+    ]
+
 
 transcript = Table(
     "transcript",
