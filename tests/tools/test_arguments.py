@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AliasPath, BaseModel, Field, Json, TypeAdapter, ValidationError, model_validator
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, Json, TypeAdapter, ValidationError, model_validator
 from typing_extensions import TypedDict
 
 import callboard
@@ -657,6 +657,49 @@ async def test_t6_arguments_that_cannot_be_repaired_are_reported_as_they_were_se
 ) -> None:
     error = await refused(registry, name, arguments)
     assert [problem["path"] for problem in error.details] == [path]
+
+
+class Labelled(BaseModel):
+    label: Annotated[str, BeforeValidator(str), Field(description="A label, also from a number")]
+    note: Annotated[str | None, Field(description="A note")]
+
+
+@tool
+async def label(
+    name: Annotated[str, BeforeValidator(str), Field(description="A name, also from a number")],
+    pair: Annotated[tuple[Labelled, int], "A labelled number"] = (Labelled(label="a", note=None), 1),
+) -> Any:
+    """Label."""
+    return [name, pair[0].label, pair[0].note]
+
+
+whatever = dynamic_tool(
+    "whatever",
+    {"type": "object", "properties": {"x": {"description": "Anything"}}, "required": ["x"]},
+    echo,
+    description="Take anything.",
+)
+
+
+@pytest.mark.parametrize(
+    ("required", "arguments", "path"),
+    [
+        (label, {}, "name"),
+        (label, {"name": "a", "pair": [{}, 1]}, "pair[0].label"),
+        (anything, {}, "value"),
+        (whatever, {}, "x"),
+    ],
+)
+async def test_t6_a_missing_required_property_is_never_replaced_by_null(
+    required: Tool, arguments: Any, path: str
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        await Registry([required]).call(required.name, arguments)
+    assert [problem["path"] for problem in caught.value.details] == [path, *["pair[0].note"] * ("pair" in arguments)]
+
+
+async def test_t6_a_missing_nullable_property_in_a_tuple_is_null() -> None:
+    assert await Registry([label]).call("label", {"name": 5, "pair": [{"label": 7}, 1]}) == ["5", "7", None]
 
 
 async def test_t6_the_data_of_the_caller_is_not_changed(registry: Registry) -> None:

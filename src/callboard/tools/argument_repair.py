@@ -42,7 +42,7 @@ def repair_arguments(arguments: Any, locations: Iterable[InvalidLocation], schem
 def _repair(root: list[Any], at: InvalidLocation, schema: JSONSchema, lax: bool) -> bool:
     parent, key = _locate(root, at)
     if at.missing:
-        if isinstance(parent, dict) and key not in parent:
+        if isinstance(parent, dict) and key not in parent and not _is_required(schema, at.location):
             parent[key] = None
             return True
         return False
@@ -72,6 +72,19 @@ def _locate(root: list[Any], at: InvalidLocation) -> tuple[Any, Any]:
 
 def _is_property(schema: JSONSchema, location: Sequence[int | str]) -> bool:
     """Whether a location is that of a declared property. Names of union branches are skipped."""
+    return _descend(schema, location)[1]
+
+
+def _is_required(schema: JSONSchema, location: Sequence[int | str]) -> bool:
+    """Whether all objects that can hold the property at a location require it, so that null cannot replace it."""
+    name = location[-1]
+    above = [branch for each in _descend(schema, location[:-1])[0] for branch in _branches(each, schema)]
+    known = [each for each in above if name in each.get("properties", ()) or name in each.get("required", ())]
+    return bool(known) and all(name in each.get("required", ()) for each in known)
+
+
+def _descend(schema: JSONSchema, location: Sequence[int | str]) -> tuple[list[JSONSchema], bool]:
+    """Return the schemas that apply at a location, and whether it is that of a declared property."""
     here = [schema]
     declared = False
     for part in location:
@@ -80,17 +93,19 @@ def _is_property(schema: JSONSchema, location: Sequence[int | str]) -> bool:
         others = [
             each[key] for each in here for key in ("additionalProperties", "items") if isinstance(each.get(key), dict)
         ]
+        others += [position for each in here for position in each.get("prefixItems", ())]
         if below or others:
             here, declared = below or others, bool(below)
-    return declared
+    return here, declared
 
 
 def _branches(schema: JSONSchema, root: JSONSchema, depth: int = 0) -> Iterator[JSONSchema]:
     if isinstance(reference := schema.get("$ref"), str) and depth < 20:
         yield from _branches(root.get("$defs", {}).get(reference.rpartition("/")[2], {}), root, depth + 1)
     yield schema
-    for branch in cast("list[JSONSchema]", schema.get("anyOf", ())):
-        yield from _branches(branch, root, depth + 1)
+    for keyword in ("anyOf", "allOf"):
+        for branch in cast("list[JSONSchema]", schema.get(keyword, ())):
+            yield from _branches(branch, root, depth + 1)
 
 
 def _parsed(text: str) -> Any:
