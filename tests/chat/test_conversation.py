@@ -14,7 +14,7 @@ import callboard
 from callboard import Runtime
 from callboard.demo.offline import offline_model
 
-from .scripted import TOOLS, check, gate, until
+from .scripted import TOOLS, add, check, gate, until
 
 pytestmark = pytest.mark.anyio
 
@@ -25,6 +25,17 @@ async def test_c2_several_calls_of_one_response_run_together_and_are_answered_in
         turn = await session.say('add {"a": 1, "b": 2}')
         assert (turn.status, turn.text) == ("finished", "add gives 3.")
         assert [event.kind for event in session.board.read(0)][-1] == "turn_finished"
+        await check(session)
+
+
+async def test_m7_a_renderer_that_fails_leaves_no_call_unanswered() -> None:
+    def render(value: Any) -> str:
+        raise KeyError(value)
+
+    async with Runtime([add.with_(renderers={"voice": render})], model="offline") as runtime:
+        session = await runtime.open("s", user_id="u", channel="voice")
+        turn = await session.say('add {"a": 1, "b": 2}')
+        assert (turn.status, turn.text) == ("finished", "add gives 3.")
         await check(session)
 
 

@@ -1,5 +1,8 @@
 """Outcomes as a model reads them (X12)."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from pydantic_core import from_json
 
@@ -37,6 +40,15 @@ def test_x12_a_result_is_rendered_for_the_channel() -> None:
     short = outcome(OutcomeStatus.SUCCEEDED, b"7")
     assert render_for_model(short, much, "voice") == "It is 7."
     assert render_for_model(short, much, "text") == "7"
+
+
+@pytest.mark.parametrize("renderer", [lambda value: value["missing"], lambda value: value, lambda value: None])
+def test_x12_a_renderer_that_fails_does_not_take_the_result_away(
+    renderer: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = much.with_(renderers={"voice": renderer})
+    assert render_for_model(outcome(OutcomeStatus.SUCCEEDED, b"7"), broken, "voice") == "7"
+    assert "a renderer of much failed" in caplog.text
 
 
 def test_x12_result_of_a_removed_tool_has_the_default_limit() -> None:

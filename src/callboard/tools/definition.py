@@ -4,6 +4,7 @@
 """
 
 import copy
+import logging
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -28,6 +29,8 @@ from .spelling import known_names
 if TYPE_CHECKING:
     from ..content import Block
     from .result import Result  # with Pydantic's models, which a tool made by `@tool` loads
+
+log = logging.getLogger("callboard.tools")
 
 RESERVED_NAMESPACE = "callboard"
 """The namespace of the built-in `task_*` tools, which every session sees."""
@@ -246,17 +249,28 @@ class Tool(Generic[P, R]):
     def render(self, value: JSON, channel: str | None = None) -> str:
         """Render a result as text for a channel.
 
-        Without a renderer, a string stays as it is, content is described, and others become JSON.
+        Without a renderer, or if it fails, a string stays as it is, content is described, and others become JSON.
         """
         renderer = self.renderers.get(channel) if channel is not None else None
-        if renderer is not None:
-            return renderer(value)
+        if renderer is not None and (text := self._rendered(renderer, value)) is not None:
+            return text
         blocks = self.content(value)
         if blocks is None:
             return as_text(value)
         from ..content import describe
 
         return describe(blocks)
+
+    def _rendered(self, renderer: Callable[[Any], str], value: JSON) -> str | None:
+        """Return the text of a renderer, or None if it fails: the call has succeeded, and must be answered."""
+        try:
+            text: Any = renderer(value)
+            if not isinstance(text, str):
+                raise TypeError(f"it returned {type(text).__name__} instead of str")
+        except Exception:
+            log.exception("a renderer of %s failed; its result is rendered as without it", self.name)
+            return None
+        return text
 
     def content(self, value: JSON) -> "list[Block] | None":
         """Return the blocks of a result that is content, or None for any other result. See `callboard.content`."""
