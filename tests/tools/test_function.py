@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import importlib
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -696,6 +697,13 @@ async def test_t2_refuses_an_empty_description() -> None:
         ({"result_limit": 0}, "result_limit is 0"),
         ({"concurrency": 0}, "concurrency is 0"),
         ({"expires": 0}, "expires is 0"),
+        ({"retry": 3}, "retry is 3; it must be a RetryPolicy, as in retry=RetryPolicy(…)."),
+        ({"breaker": True}, "breaker is True; it must be a BreakerPolicy"),
+        ({"timeout": "10"}, "timeout is '10'; it must be a number of seconds."),
+        ({"timeout": timedelta(seconds=3)}, "seconds=3); it must be a number of seconds."),
+        ({"expires": float("nan")}, "expires is nan; it must be a number of seconds."),
+        ({"inline_budget": None}, "inline_budget is None; it must be a number of seconds."),
+        ({"concurrency": 1.5}, "concurrency is 1.5; it must be a whole number."),
         ({"gate": 5}, "A gate must be"),
         ({"gate": ""}, "A gate must be"),
         ({"answer": int, "mode": "inline"}, "its mode must be 'human'"),

@@ -1,6 +1,7 @@
 """`@tool`: a typed function, or a class that holds state, becomes a `Tool`."""
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -76,6 +77,8 @@ def check_options(maker: str, options: Mapping[str, Any], known: Iterable[str]) 
             raise RegistrationError(f"{maker} has no option {name!r}. {known_names(name, sorted(known))}")
 
 
+_DURATIONS = ("timeout", "total_timeout", "inline_budget", "estimated_duration", "expires")
+_COUNTS = ("result_limit", "concurrency")
 _QUESTIONS = ("human_request", "wallet_tx_request")
 """The event kinds that ask a person."""
 
@@ -97,18 +100,24 @@ def policy(options: Policy) -> dict[str, Any]:
     channels = options.get("channels")
     made["channels"] = None if channels is None else frozenset(channels)
     made["renderers"] = MappingProxyType(dict(options.get("renderers") or {}))
-    for name in (
-        "timeout",
-        "total_timeout",
-        "inline_budget",
-        "estimated_duration",
-        "result_limit",
-        "concurrency",
-        "expires",
-    ):
-        if (value := made.get(name)) is not None and value <= 0:
-            raise RegistrationError(f"{name} is {value}; it must be above 0.")
+    for name, kind in (("retry", RetryPolicy), ("breaker", BreakerPolicy)):
+        if (value := made.get(name)) is not None and not isinstance(value, kind):
+            raise RegistrationError(
+                f"{name} is {value!r}; it must be a {kind.__name__}, as in {name}={kind.__name__}(…)."
+            )
+    for name in _DURATIONS + _COUNTS:
+        if name in made and (made[name] is not None or name == "inline_budget"):
+            _check_number(name, made[name])
     return made
+
+
+def _check_number(name: str, value: Any) -> None:
+    """Raise `RegistrationError` for a duration or a count that is not a number above 0."""
+    kinds, kind = (int, "a whole number") if name in _COUNTS else ((int, float), "a number of seconds")
+    if not isinstance(value, kinds) or isinstance(value, bool) or math.isnan(value):
+        raise RegistrationError(f"{name} is {value!r}; it must be {kind}.")
+    if value <= 0:
+        raise RegistrationError(f"{name} is {value}; it must be above 0.")
 
 
 class StatefulTool(Generic[P]):
