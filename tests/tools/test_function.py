@@ -648,6 +648,20 @@ async def test_t1_refuses_signatures_that_a_model_could_not_call() -> None:
     assert "'a' of the tool bare has no type. Annotate it." in await refused(bare, description="d")
 
 
+async def test_t1_refuses_a_generator_that_is_not_async() -> None:
+    def count():
+        """Count."""
+        yield 1
+
+    @functools.wraps(count)
+    def collected() -> list[int]:
+        return list(count())
+
+    assert "Make it an async generator, whose values are partial results, or return a list." in await refused(count)
+    assert "Make it an async generator" in await refused(functools.partial(count), name="count")
+    assert await Registry([tool(collected)]).call("count") == [1]
+
+
 async def test_t1_refuses_types_that_cannot_be_used() -> None:
     class Foreign: ...
 

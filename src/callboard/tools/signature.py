@@ -52,7 +52,12 @@ class Signature:
 
     @cached_property
     def kind(self) -> HandlerKind:
-        """The kind of the function, or of the function that it wraps."""
+        """The kind of the function, or of the function that it wraps. Raises `RegistrationError` for a generator."""
+        if inspect.isgeneratorfunction(_innermost(self._function)):
+            raise RegistrationError(
+                f"The tool {self._name} is a generator, whose code would block the event loop. Make it an async "
+                "generator, whose values are partial results, or return a list."
+            )
         for function in (self._function, inspect.unwrap(self._function)):  # an async wrapper may wrap a sync function
             if inspect.isasyncgenfunction(_innermost(function)):
                 return HandlerKind.STREAM
