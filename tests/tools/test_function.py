@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from callboard import BreakerPolicy, RegistrationError, Registry, RetryPolicy, Tool, ToolContext, ToolError, tool
 from callboard.types import Logout, Mode, Wake
@@ -660,6 +669,38 @@ async def test_t1_refuses_a_generator_that_is_not_async() -> None:
     assert "Make it an async generator, whose values are partial results, or return a list." in await refused(count)
     assert "Make it an async generator" in await refused(functools.partial(count), name="count")
     assert await Registry([tool(collected)]).call("count") == [1]
+
+
+async def test_t1_refuses_types_that_json_cannot_represent() -> None:
+    class Foreign: ...
+
+    class Holder(BaseModel):
+        model_config = ConfigDict(arbitrary_types_allowed=True)
+        foreign: Annotated[Foreign, Field(description="Foreign", default_factory=Foreign)]
+
+    async def calls(n: Annotated[int, "N"], back: Annotated[Callable[[int], int], "Back"]) -> None: ...
+    async def holds(n: Annotated[int, "N"], of: Annotated[list[Holder], "Of"]) -> None: ...
+    async def flat(of: Holder) -> None: ...
+    async def gives() -> Callable[[], int]: ...
+    async def describes(
+        at: Annotated[Path, "At"],
+        of: Annotated[
+            InstanceOf[Foreign],
+            BeforeValidator(lambda _: Foreign()),
+            WithJsonSchema({"type": "string", "description": "Of"}),
+            Field(description="Of"),
+        ],
+    ) -> str:
+        return type(of).__name__
+
+    message = await refused(calls, description="d")
+    assert message.startswith("The types of the tool calls cannot be used: ")
+    assert "for the parameter 'back'. Use a type that JSON can represent" in message
+    assert "for the parameter 'of'" in await refused(holds, description="d")
+    assert "for the parameter 'of'" in await refused(flat, description="d")
+    assert "The types of the tool gives cannot be used" in await refused(gives, description="d")
+    registry = Registry([tool(description="d")(describes)], dialects=("claude", "mcp"))
+    assert await registry.call("describes", {"of": "x", "at": "y"}) == "Foreign"
 
 
 async def test_t1_refuses_types_that_cannot_be_used() -> None:

@@ -4,10 +4,10 @@ import inspect
 import types
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import Annotated, Any, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PydanticUserError, RootModel, TypeAdapter
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, SchemaError
 from typing_extensions import TypedDict
@@ -19,6 +19,12 @@ from .result import Result
 from .typed_arguments import TypedArguments
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
+_SchemaMode: TypeAlias = Literal["validation", "serialization"]
+_WITHOUT_SCHEMA = ("is-instance", "callable", "function-plain")
+"""Core schemas that have no JSON schema, unless a type adds one."""
+_NODES = (dict, list, tuple)
+_NOT_IN_JSON = ("default", "metadata", "serialization", "python_schema")
+"""Keys of a core schema under which nothing describes JSON."""
 _STREAMS = (AsyncGenerator, AsyncIterator, AsyncIterable)
 
 
@@ -94,7 +100,7 @@ class Signature:
         try:
             return Result(kind, _cached_adapter(kind))
         except Exception:  # the type is not hashable, or not supported, which the next line reports
-            return Result(kind, self._adapter(kind))
+            return Result(kind, self._adapter(kind, "serialization"))
 
     def _hints(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         function = _innermost(inspect.unwrap(self._function))
@@ -141,11 +147,23 @@ class Signature:
             return None
         return (name, model) if all(info.is_required() for info in infos) else None
 
-    def _adapter(self, source: Any) -> TypeAdapter[Any]:
+    def _lacking_schema(self) -> str:
+        """Name the first parameter whose type has no JSON schema, or return an empty string."""
+        for name, annotation in self.fields.items():
+            try:
+                _built(annotation, "validation")
+            except PydanticInvalidForJsonSchema:
+                return f", for the parameter {name!r}"
+        return ""
+
+    def _adapter(self, source: Any, mode: _SchemaMode = "validation") -> TypeAdapter[Any]:
         try:
-            adapter: TypeAdapter[Any] = TypeAdapter(source)
-            adapter.rebuild()  # raises now if a type is not defined yet
-            return adapter
+            return _built(source, mode)
+        except PydanticInvalidForJsonSchema as error:
+            raise RegistrationError(
+                f"The types of the tool {self._name} cannot be used: {error.message}{self._lacking_schema()}. Use a "
+                "type that JSON can represent, or add pydantic.WithJsonSchema to its annotation."
+            ) from error
         except (
             PydanticSchemaGenerationError,
             PydanticUndefinedAnnotation,
@@ -167,9 +185,30 @@ def _innermost(function: Any) -> Any:
 @lru_cache(maxsize=1024)
 def _cached_adapter(kind: Any) -> TypeAdapter[Any]:
     """Return the adapter of an output type. Many tools share the same few types."""
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    return _built(kind, "serialization")
+
+
+def _built(source: Any, mode: _SchemaMode) -> TypeAdapter[Any]:
+    """Build an adapter. Raises an error of Pydantic if a type is not supported, or has no JSON schema."""
+    adapter: TypeAdapter[Any] = TypeAdapter(source)
     adapter.rebuild()  # raises now if a type is not defined yet
+    if _may_lack_schema(adapter.core_schema):
+        adapter.json_schema(mode=mode)
     return adapter
+
+
+def _may_lack_schema(schema: CoreSchema) -> bool:
+    """Whether a part of a type may have no JSON schema. Making the schema of every type would be slow."""
+    pending: list[Any] = [schema]
+    for node in pending:  # grows during the walk
+        if isinstance(node, dict):
+            entry = cast("dict[str, Any]", node)
+            if entry.get("type") in _WITHOUT_SCHEMA:
+                return True
+            pending += [each for key, each in entry.items() if each.__class__ in _NODES and key not in _NOT_IN_JSON]
+        else:
+            pending += [each for each in node if each.__class__ in _NODES]
+    return False
 
 
 class _ForbidExtra:
