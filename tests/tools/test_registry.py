@@ -8,13 +8,13 @@ import logging
 import random
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Generic, NamedTuple, NewType, NotRequired, TypeVar
 
 import anyio
 import pydantic.dataclasses
 import pytest
 from pydantic import BaseModel, Field, RootModel
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 from callboard import (
     LocalToolset,
@@ -665,9 +665,40 @@ class Tree(BaseModel):
     below: list["Tree"] = Field(default=[], description="Below")
 
 
+T = TypeVar("T")
+
+
+@dataclasses.dataclass
+class Box(Generic[T]):
+    """A box."""
+
+    first: T
+    many: Annotated[list[T], Field(description="Many")]
+
+
+class Labelled(TypedDict, Generic[T]):
+    content: Annotated[T, Field(description="Content")]
+
+
+class Placed(NamedTuple):
+    what: Inner
+    where: int
+
+
+Renamed = NewType("Renamed", Inner)
+Many = TypeAliasType("Many", list[T], type_params=(T,))
+
+
 @pytest.mark.parametrize(
     ("kind", "paths"),
     [
+        (Annotated[Box[int], "B"], ["it.first"]),
+        (Annotated[Box[Inner], "B"], ["it.first", "it.first.bare", "it.many[].bare"]),
+        (Annotated[Box[Speaking], "B"], []),
+        (Annotated[list[Labelled[Inner]], "L"], ["it[].content.bare"]),
+        (Annotated[Placed, "P"], ["it[].bare"]),
+        (Annotated[Renamed, "R"], ["it.bare"]),
+        (Annotated[Many[Inner], "M"], ["it[].bare"]),
         (int, ["it"]),
         (Inner, ["it", "it.bare"]),
         (Annotated[Inner, "An inner"], ["it.bare"]),

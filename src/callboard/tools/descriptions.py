@@ -15,6 +15,7 @@ from typing import (
     Literal,
     NotRequired,
     Required,
+    TypeVar,
     Union,
     cast,
     get_args,
@@ -72,25 +73,52 @@ def _within(annotation: Any, path: str, above: tuple[Any, ...]) -> Iterator[str]
     if origin is Annotated:
         yield from _within(get_args(annotation)[0], path, above)
     elif hasattr(annotation, "__value__"):  # `type Name = …`, of the language or of typing_extensions
-        yield from _within(annotation.__value__, path, above)
+        yield from _within(_filled(annotation.__value__, _parameters(annotation)), path, above)
+    elif hasattr(annotation, "__supertype__"):  # a `NewType`
+        yield from _within(annotation.__supertype__, path, above)
     elif origin is Literal:
         return
     elif isinstance(annotation, type) and origin is None:
-        if issubclass_safe(annotation, RootModel):  # its field is not a property
+        if issubclass_safe(annotation, tuple):  # a `NamedTuple`, whose fields are positions
+            for inner in get_type_hints(annotation, include_extras=True).values():
+                yield from _within(inner, f"{path}[]", above)
+        elif issubclass_safe(annotation, RootModel):  # its field is not a property
             root = cast("type[RootModel[Any]]", annotation).model_fields["root"].annotation
             yield from _within(root, path, (*above, annotation)) if annotation not in above else ()
         elif annotation not in above:
-            for name, inner, described in _fields(annotation):
-                below = f"{path}.{name}".lstrip(".")
-                if not described:
-                    yield below
-                yield from _within(inner, below, (*above, annotation))
+            yield from _within_fields(annotation, {}, path, (*above, annotation))
     elif isinstance(origin, type) and _fields(origin):  # a generic class, with its parameters filled in
-        yield from _within(origin, path, above)
+        if annotation not in above:
+            yield from _within_fields(origin, _parameters(annotation), path, (*above, annotation))
     elif origin is not None:
         step = "" if origin in (Union, types.UnionType) else ".*" if issubclass_safe(origin, dict) else "[]"
         for inner in get_args(annotation):
             yield from _within(inner, f"{path}{step}", above)
+
+
+def _within_fields(cls: Any, parameters: dict[Any, Any], path: str, above: tuple[Any, ...]) -> Iterator[str]:
+    for name, inner, described in _fields(cls):
+        below = f"{path}.{name}".lstrip(".")
+        filled = _filled(inner, parameters)
+        if not (described or (filled is not inner and _described(filled))):
+            yield below
+        yield from _within(filled, below, above)
+
+
+def _parameters(annotation: Any) -> dict[Any, Any]:
+    """Return the types that a generic class or alias is filled in with, by its type variables."""
+    origin = get_origin(annotation)
+    return dict(zip(getattr(origin, "__parameters__", ()), get_args(annotation), strict=False))
+
+
+def _filled(annotation: Any, parameters: dict[Any, Any]) -> Any:
+    """Return an annotation with its type variables filled in."""
+    if isinstance(annotation, TypeVar):
+        return parameters.get(annotation, annotation)
+    free: tuple[Any, ...] = () if isinstance(annotation, type) else getattr(annotation, "__parameters__", ())
+    if not (parameters and free):
+        return annotation
+    return cast(Any, annotation)[tuple(parameters.get(each, each) for each in free)]
 
 
 def issubclass_safe(value: Any, parent: type) -> bool:
