@@ -98,6 +98,16 @@ def test_t8_renamed(local: LocalToolset) -> None:
     assert names(renamed(local, {"look": "see", "unknown": "x"})) == ["see", "change"]
 
 
+def test_g1_two_tools_of_a_toolset_with_one_name_are_refused(local: LocalToolset) -> None:
+    with pytest.raises(RegistrationError, match="two tools with the name 'change'"):
+        Registry([renamed(local, {"look": "change"})])
+    registry = Registry()
+    with pytest.raises(RegistrationError):
+        registry.include(LocalToolset([change, look, look.with_(name="change"), look]))
+    assert registry.names() == ("change", "look")
+    assert registry["change"] is change
+
+
 def test_t8_namespaced(local: LocalToolset) -> None:
     assert [each.namespace for each in namespaced(local, "files").tools()] == ["files", "files"]
 

@@ -116,12 +116,16 @@ class Registry:
 
         def sync() -> None:
             """Register the present tools. Raises the first error, after the other tools are registered."""
-            tools = {tool.name: tool for tool in toolset.tools()}
+            tools: dict[str, Tool] = {}
+            errors: list[RegistrationError | SchemaError] = [
+                RegistrationError(f"A toolset has two tools with the name {tool.name!r}. Rename one of them.")
+                for tool in toolset.tools()
+                if tools.setdefault(tool.name, tool) is not tool
+            ]
             for name in names - tools.keys():
                 names.discard(name)
                 if name in self:
                     self.unregister(name)
-            errors: list[RegistrationError | SchemaError] = []
             for name, tool in tools.items():
                 try:
                     if self.get(name) is not tool:
