@@ -100,6 +100,20 @@ def test_s1_claude() -> None:
     assert order.schema("claude") == {"name": "order", "description": PROMPT, "input_schema": INPUT}
 
 
+@pytest.mark.parametrize("alias", ["$filter", "größe", "filter[name]", "two words", "a" * 65])
+def test_s2_claude_refuses_names_of_arguments_that_its_api_refuses(alias: str) -> None:
+    async def find(what: Annotated[str, Field(alias=alias, description="What")], max_size: Annotated[int, "S"]) -> str:
+        """Find."""
+        return what
+
+    with pytest.raises(SchemaError) as caught:
+        Registry([tool(find)], dialects=("claude",))
+    assert (caught.value.path, caught.value.dialect) == (alias, "claude")
+    assert "Rename the property, or use an alias." in str(caught.value)
+    for name in DIALECTS.keys() - {"claude"}:
+        assert alias in str(tool(find).schema(name))
+
+
 def test_s1_openai() -> None:
     function = {"name": "order", "description": PROMPT, "parameters": INPUT}
     assert order.schema("openai") == {"type": "function", "function": function}

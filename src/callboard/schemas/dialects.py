@@ -3,6 +3,7 @@
 `DIALECTS` lists all of them.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias, cast
 
@@ -48,12 +49,24 @@ class Describable(Protocol):
 
 _NOT_AT_ROOT = frozenset({"anyOf", "allOf", "not", "enum", "const", "if", "then", "else"})
 
+_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""Names of the arguments of a tool that Anthropic accepts. Below the arguments, every name is accepted."""
+
 Dialect: TypeAlias = Callable[[Describable], JSONSchema]
 
 
 def claude(tool: Describable) -> JSONSchema:
-    """Anthropic's Messages API."""
-    return {"name": tool.name, "description": tool.prompt, "input_schema": flatten_root(tool.input_schema)}
+    """Anthropic's Messages API. It refuses a whole request for a property with another name than `_PROPERTY` allows."""
+    schema = flatten_root(tool.input_schema)
+    for name in schema["properties"]:
+        if not _PROPERTY.fullmatch(name):
+            raise SchemaError(
+                f"Claude cannot express the name of the property {name!r}: it accepts up to 64 ASCII letters, digits, "
+                "'_', '.' and '-'. Rename the property, or use an alias.",
+                path=name,
+                dialect="claude",
+            )
+    return {"name": tool.name, "description": tool.prompt, "input_schema": schema}
 
 
 def openai(tool: Describable) -> JSONSchema:
