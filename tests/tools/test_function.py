@@ -216,6 +216,23 @@ def test_t1_parameters_are_described_by_docstrings_of_three_styles(function: Cal
     assert Registry([made]).names() == (function.__name__,)
 
 
+def test_t1_parameters_that_numpy_style_documents_together_are_described() -> None:
+    def move(x: float, y: float, z: float) -> str:
+        """Move.
+
+        Parameters
+        ----------
+        x, y : float
+            Metres on the ground
+        z : float
+            Metres above it
+        """
+        return f"{x} {y} {z}"
+
+    described = {name: each["description"] for name, each in properties(tool(move)).items()}
+    assert described == {"x": "Metres on the ground", "y": "Metres on the ground", "z": "Metres above it"}
+
+
 def test_t1_annotated_text_wins_over_the_docstring() -> None:
     @tool
     def both(a: Annotated[int, "Nearer"]) -> None:

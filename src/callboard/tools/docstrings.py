@@ -45,4 +45,9 @@ def _parameters(text: str, section: str) -> Mapping[str, str]:
         parsed = docstring_parser.parse(text, style)
     except docstring_parser.ParseError:  # registration reports the parameters without a description
         return {}
-    return {entry.arg_name: entry.description for entry in parsed.params if entry.description}
+    return {  # NumPy documents several parameters at once: `x, y : float`
+        name.strip(): entry.description
+        for entry in parsed.params
+        if entry.description
+        for name in entry.arg_name.split(",")
+    }
