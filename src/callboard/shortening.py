@@ -1,6 +1,15 @@
 """Texts cut to a length that fits into a message."""
 
+from typing import Any
+
 
 def shorten(text: str, limit: int = 200) -> str:
     """Cut a text to `limit` characters and append its full length."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
+
+
+def quoted(value: Any) -> str:
+    """Return JSON data as an error message quotes it."""
+    if value is None:
+        return "null"
+    return shorten(repr(value) if isinstance(value, str) else str(value), 80)

@@ -244,6 +244,11 @@ def test_o3_problems_of_the_arguments_are_listed(run: Run) -> None:
     ]
 
 
+def test_o3_a_problem_is_printed_whole_whatever_the_received_value_is(run: Run) -> None:
+    done = run("add", "--args", '{"first": "one, not two", "second": 2}')
+    assert '  first: Input should be a valid integer. Received: "one, not two"' in done.err.splitlines()
+
+
 def test_o3_on_a_terminal_it_is_a_table(start: Start) -> None:
     done = start("add", "--args", PROBLEMS, terminal="err").end()
     shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", done.err)

@@ -197,6 +197,7 @@ def test_g5_a_schema_in_every_dialect(run: Command, dialect: str) -> None:
     done = run("tools", "schema", "convert_time", "--dialect", dialect)
     assert (done.code, done.err) == (0, "")
     assert json.loads(done.out) == convert_time.schema(dialect)
+    assert run("tools", "schema", "convert_time", "--json", "--dialect", dialect).out == done.out
 
 
 def test_g5_the_default_dialect_is_claude(run: Command) -> None:

@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..errors import ToolError
 from ..schemas.secrets import MASK
-from ..shortening import shorten
+from ..shortening import quoted, shorten
 from ..types import Violation
 
 MAX_PROBLEMS = 20
@@ -60,7 +60,7 @@ def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) 
     elif kind.endswith(("_parsing", "_from_float")):
         message = _expectation(message, "error" in entry.get("ctx", {}))
     if reveal and kind not in _COMPLETE:
-        message = f"{message}, not {_quoted(received)}."
+        message = f"{message}, not {quoted(received)}."
     received = MASK if received is not None and not reveal else received
     path = path_of(cast("tuple[int | str, ...]", entry["loc"]), names)
     return Violation(path=path, message=message, received=received)
@@ -96,9 +96,3 @@ def abbreviate(value: Any) -> Any:
     except (PydanticSerializationError, ValueError, RecursionError):
         return f"<{type(value).__name__}>"
     return from_json(text) if len(text) <= 200 else shorten(text)
-
-
-def _quoted(value: Any) -> str:
-    if value is None:
-        return "null"
-    return shorten(repr(value) if isinstance(value, str) else str(value), 80)

@@ -90,6 +90,7 @@ def show_schema(
     name: Annotated[str, typer.Argument(metavar="TOOL", help="The name of the tool.", show_default=False)],
     dialect: Annotated[str, typer.Option(help=f"One of: {', '.join(DIALECTS)}.")] = "claude",
     source: ServedSource = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, which is the only format.")] = True,
     mcp: Servers = None,
     mcp_config: ServerFiles = None,
 ) -> None:

@@ -17,6 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ...shortening import quoted
 from .text import compact, one_line, safe
 
 out = Console(highlight=False)
@@ -184,9 +185,13 @@ def print_problems(problems: Sequence[Mapping[str, Any]], subject: str = "argume
 
 def _problem_row(problem: Mapping[str, Any]) -> tuple[str, str, str]:
     """Path, message and received value, which is removed from the message."""
-    path, message, received = one_line(str(problem["path"])), one_line(problem["message"]), problem.get("received")
+    path, message, received = one_line(str(problem["path"])), str(problem["message"]), problem.get("received")
     if received is None:
-        return path or "(all)", message, ""
-    if ", not " in message:
-        message = f"{message.rpartition(', not ')[0]}."
-    return path or "(all)", message, f'"{one_line(received)}"' if isinstance(received, str) else compact(received)
+        return path or "(all)", one_line(message), ""
+    if message.endswith(ending := f", not {quoted(received)}."):
+        message = f"{message.removesuffix(ending)}."
+    return (
+        path or "(all)",
+        one_line(message),
+        f'"{one_line(received)}"' if isinstance(received, str) else compact(received),
+    )
