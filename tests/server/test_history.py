@@ -59,6 +59,22 @@ async def test_h1_a_page_of_events_is_bounded_in_bytes(served: Served, monkeypat
     assert numbers(await page(served, before=8)) == [7], "a page has at least one event"
 
 
+async def test_h1_no_event_is_missing_if_events_are_larger_than_one_read(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = served.runtime.store
+    read = store.events
+
+    async def small(session_id: str, after: int, limit: int) -> Any:
+        return await read(session_id, after, limit, max_bytes=2_000)
+
+    await filled(served, 30, "x" * 400)
+    monkeypatch.setattr(store, "events", small)
+    newest = await page(served, limit=25)
+    assert numbers(newest) == list(range(6, 31))
+    assert numbers(await page(served, before=newest["next"])) == [1, 2, 3, 4, 5]
+
+
 async def test_h1_pages_end_at_the_oldest_stored_event(store_url: str) -> None:
     async with serve(Runtime(TOOLS, store=store_url, keep_events=10)) as served:
         await filled(served, 60)

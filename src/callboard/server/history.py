@@ -20,8 +20,7 @@ async def events_before(services: AppServices, session: LiveSession, before: int
     found: list[BoardEvent] = []
     size, first = 0, 1
     while end >= first and len(found) < limit:
-        start = max(0, end - min(CHUNK, limit - len(found)))
-        first, lines = await _lines(services, session, start, end)
+        start, first, lines = await _lines(services, session, max(0, end - min(CHUNK, limit - len(found))), end)
         for seq, line in reversed(lines):
             size += len(line)
             if found and size > MAX_BYTES:
@@ -37,14 +36,21 @@ def _page(found: list[BoardEvent], *, more: bool = True) -> EventPage:
 
 async def _lines(
     services: AppServices, session: LiveSession, after: int, end: int
-) -> tuple[int, list[tuple[int, bytes]]]:
-    """Return the number of the oldest stored event, and the stored events after a number."""
+) -> tuple[int, int, list[tuple[int, bytes]]]:
+    """Return the events between two numbers: the number that they follow, the oldest stored number, and the events.
+
+    If they are too large for one read, only the newest of them are returned.
+    """
     if session.durable:
-        page = await services.runtime.store.events(session.id, after, end - after)
-        return page.first_seq, [(seq, line) for seq, line in enumerate(page.lines, page.first) if seq <= end]
+        while True:
+            page = await services.runtime.store.events(session.id, after, end - after)
+            if end - after == 1 or page.first + len(page.lines) > min(end, page.last_seq):
+                lines = [(seq, line) for seq, line in enumerate(page.lines, page.first) if seq <= end]
+                return after, page.first_seq, lines
+            after = (after + end) // 2
     try:
         events = session.board.read(after, end - after)
     except CursorExpired as expired:
         events = session.board.read(expired.first - 1, max(0, end - expired.first + 1))
-        return expired.first, list(enumerate(events.encoded, events.first))
-    return 1, list(enumerate(events.encoded, events.first))
+        return after, expired.first, list(enumerate(events.encoded, events.first))
+    return after, 1, list(enumerate(events.encoded, events.first))
