@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from callboard import Registry, Runtime, ToolError, tool
 from callboard.jsonrules.value_count import MAX_VALUES, ValueCounter, exceeds_values
+from callboard.pacer import Pacer
 from callboard.protocols.agui.input_parsing import read_input
 from callboard.protocols.agui.new_messages import MAX_NEW
 from callboard.protocols.problem import Problem, invalid
-from callboard.server.body_pacer import BodyPacer
 from callboard.server.endpoint import MANY_ERRORS
 from callboard.server.request_bodies import RequestBodies
 from callboard.settings import Settings
@@ -181,11 +181,11 @@ async def test_h5_large_body_waits_for_its_turn_and_small_ones_do_not(
 ) -> None:
     go, entered = asyncio.Event(), list[tuple[str, bool]]()
 
-    async def wait(pacer: BodyPacer, user_id: str, seconds: float) -> None:
+    async def wait(pacer: Pacer, user_id: str, seconds: float) -> None:
         entered.append((user_id, seconds > 0.01))
         await go.wait()
 
-    monkeypatch.setattr(BodyPacer, "enter", wait)
+    monkeypatch.setattr(Pacer, "enter", wait)
     numbers = {"session_id": "s", "tool": "total", "arguments": {"items": [1] * 9_000}}
     large = asyncio.create_task(plain.post("/api/executions", numbers, x_user="mallory"))
     await until(lambda: entered)
@@ -217,7 +217,7 @@ async def test_h5_large_bodies_of_one_user_are_bounded_and_released(plain: Serve
 
 
 async def test_h5_users_take_turns_with_large_bodies() -> None:
-    pacer, order = BodyPacer(), list[str]()
+    pacer, order = Pacer(), list[str]()
 
     async def enter(user: str) -> None:
         await pacer.enter(user, 0)
@@ -230,7 +230,7 @@ async def test_h5_users_take_turns_with_large_bodies() -> None:
 
 
 async def test_h5_cancelled_request_passes_its_turn_on() -> None:
-    pacer = BodyPacer()
+    pacer = Pacer()
     await pacer.enter("m", 0.05)
     gone = [asyncio.create_task(pacer.enter("m", 60)) for _ in range(3)]
     last = asyncio.create_task(pacer.enter("a", 0))

@@ -23,13 +23,13 @@ _COMBINED = frozenset({"required", "anyOf", "oneOf", "allOf"})
 _ANNOTATIONS = frozenset({"description", "default", "examples", "deprecated", "readOnly", "writeOnly"})
 
 
-def clean(schema: JSONSchema, *, keep_null: bool = False) -> JSONSchema:
+def clean(schema: JSONSchema, *, keep_null: bool = False, max_nodes: int = MAX_NODES) -> JSONSchema:
     """Clean a schema. Raises `SchemaError` if it is invalid, too deep, too large, or has external references.
 
     `keep_null` is for schemas of results: a result may be null, and readers validate it against the schema.
     """
     try:
-        return _Cleaner(schema, keep_null).root()
+        return _Cleaner(schema, keep_null, max_nodes).root()
     except RecursionError:
         raise SchemaError("The schema is nested too deeply for a model.") from None
 
@@ -37,9 +37,10 @@ def clean(schema: JSONSchema, *, keep_null: bool = False) -> JSONSchema:
 class _Cleaner:
     """The state of cleaning one document: recursive references, kept definitions, and the size so far."""
 
-    def __init__(self, document: JSONSchema, keep_null: bool) -> None:
+    def __init__(self, document: JSONSchema, keep_null: bool, max_nodes: int) -> None:
         self._document = document
         self._keep_null = keep_null
+        self._max_nodes = max_nodes
         self._recursive = recursive_references(document)
         self._names: dict[str, str] = {}
         self._kept: dict[str, JSONSchema] = {}
@@ -70,8 +71,8 @@ class _Cleaner:
             return ({} if given else {"not": {}}), False
         schema = _expect(given, dict, "a schema")
         self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise SchemaError(f"The schema has more than {MAX_NODES:,} parts when its references are inlined.")
+        if self._nodes > self._max_nodes:
+            raise SchemaError(f"The schema has more than {self._max_nodes:,} parts when its references are inlined.")
         if self._depth >= MAX_DEPTH:
             raise SchemaError("The schema is nested too deeply for a model.")
         self._depth += 1

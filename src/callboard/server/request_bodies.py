@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from starlette.requests import ClientDisconnect, Request
 
 from ..jsonrules.value_count import ValueCounter
+from ..pacer import Pacer
 from ..protocols.problem import Problem, body_too_large, too_many_values
-from .body_pacer import BodyPacer
 from .byte_budget import MIB, ByteBudget
 
 SMALL = 8_192
@@ -26,7 +26,7 @@ class RequestBodies:
 
     def __init__(self, *, per_user: int = 16 * MIB, total: int = 256 * MIB) -> None:
         self.budget = ByteBudget(_too_many, per_user=per_user, total=total)
-        self._pacer = BodyPacer()
+        self._pacer = Pacer()
 
     @staticmethod
     def is_small(request: Request) -> bool:

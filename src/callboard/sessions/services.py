@@ -6,6 +6,7 @@ from ..budget import Budget
 from ..clock import Clock
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage
+from ..pacer import Pacer
 from ..storage.rows import WORKER, ExecutionRow
 from ..storage.store import Store
 from ..storage.writer import Writer
@@ -41,6 +42,8 @@ class Services:
     """Seconds for which events are kept; None: no limit. A search finds no older messages."""
     usage: Usage = field(default_factory=Usage)
     """Usage of each user in this process."""
+    definitions: Pacer = field(default_factory=Pacer)
+    """Paces the definitions of tools that clients send."""
     turn_listeners: list[TurnListener] = field(default_factory=list[TurnListener])
     dispatcher: Dispatcher | None = None
     """Sends executions to workers; None without an engine."""

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from ..errors import MissingExtraError, RegistrationError
 from ..jsonrules.duplicate_keys import check_keys_and_numbers
-from ..schemas.clean import clean
+from ..schemas.clean import MAX_NODES, clean
 from ..schemas.secrets import MASK, has_secrets, public_names
 from ..shortening import shorten
 from ..types import JSONSchema, Violation
@@ -28,15 +28,22 @@ _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "
 
 
 class SchemaArguments:
-    """Arguments validated against a JSON schema. Undeclared properties are refused unless the schema allows them."""
+    """Arguments validated against a JSON schema. Undeclared properties are refused unless the schema allows them.
+
+    A schema with more than `max_parts` schemas, with its references inlined, is refused, and so is a regular expression
+    that needs more than `max_pattern_bytes` of memory.
+    """
 
     __slots__ = ("_cleaned", "_lax", "_names", "_schema", "_secret", "_validator", "closed", "model")
 
-    def __init__(self, schema: JSONSchema, *, lax: bool) -> None:
+    def __init__(
+        self, schema: JSONSchema, *, lax: bool, max_parts: int = MAX_NODES, max_pattern_bytes: int | None = None
+    ) -> None:
         if not isinstance(cast(Any, schema), dict):
             raise RegistrationError("The input schema is not a JSON schema: it must be an object.")
         try:
-            self._cleaned = clean(schema)  # raises for depth, size and external references before a validator sees them
+            # raises for depth, size and external references before a validator sees them
+            self._cleaned = clean(schema, max_nodes=max_parts)
         except (AttributeError, KeyError, TypeError):  # a keyword has a value of the wrong type
             raise RegistrationError("The input schema is not a valid JSON schema.") from None
         if schema.get("type", "object") != "object":
@@ -49,7 +56,7 @@ class SchemaArguments:
         closing = "unevaluatedProperties" if _COMPOSED & schema.keys() else "additionalProperties"
         self._schema = {**({closing: False} if self.closed else {}), **schema, "type": "object"}
         self._lax = lax
-        self._validator = validator(self._schema)
+        self._validator = validator(self._schema, max_pattern_bytes=max_pattern_bytes)
 
     def parse(self, tool: str, data: bytes) -> dict[str, Any]:
         check_depth(data)
@@ -128,14 +135,15 @@ def _literals(value: Any, locations: list[InvalidLocation]) -> Any:
     return root[0] if changed else None
 
 
-def validator(schema: JSONSchema, which: str = "input") -> Any:
+def validator(schema: JSONSchema, which: str = "input", *, max_pattern_bytes: int | None = None) -> Any:
     """Make a validator that never fetches references. Raises `RegistrationError` for an invalid schema."""
     try:
         import jsonschema_rs
     except ImportError:
         raise MissingExtraError("A tool that is defined by a JSON schema", "dynamic") from None
+    options = None if max_pattern_bytes is None else jsonschema_rs.FancyRegexOptions(size_limit=max_pattern_bytes)
     try:
-        return jsonschema_rs.validator_for(schema, retriever=_refuse_reference)
+        return jsonschema_rs.validator_for(schema, retriever=_refuse_reference, pattern_options=options)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise RegistrationError(f"The {which} schema is not a valid JSON schema: {reason}") from None

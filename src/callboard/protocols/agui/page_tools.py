@@ -6,17 +6,20 @@ from typing import Any
 from ag_ui.core import Tool as PageTool
 from pydantic_core import from_json
 
+from ...sessions.client_tools import make_client_tools
+from ...sessions.live_session import LiveSession
 from ...storage.rows import RequestRow
 from ...tools.definition import Tool
-from ...tools.front_end import FrontEndTool, FrontEndToolsRefused, front_end_tools
+from ...tools.front_end import FrontEndTool, FrontEndToolsRefused
 from ...types import RequestPurpose
 from .run_refused import RunRefused
 
 
-def page_tools(given: Sequence[PageTool]) -> list[Tool]:
-    """Return the tools of a client's run. Raises `RunRefused` or `RegistrationError`."""
+async def page_tools(session: LiveSession, given: Sequence[PageTool]) -> list[Tool]:
+    """Return the tools of a client's run. Raises `RunRefused`, `RegistrationError` or `TooManyDefinitions`."""
     try:
-        return front_end_tools([FrontEndTool(each.name, each.description, each.parameters) for each in given])
+        definitions = [FrontEndTool(each.name, each.description, each.parameters) for each in given]
+        return await make_client_tools(session, definitions)
     except FrontEndToolsRefused as error:
         raise RunRefused(str(error)) from None
 

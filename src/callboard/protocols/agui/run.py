@@ -77,7 +77,10 @@ class Run:
         """Yield the frames of the run. A client may disconnect after the first, and its input is still accepted."""
         started = self._version.started(self._request.thread_id, self._request.run_id)
         try:
-            with self._follower.reading(), self._thread.lending(self._session, page_tools(self._request.tools)):
+            with (
+                self._follower.reading(),
+                self._thread.lending(self._session, await page_tools(self._session, self._request.tools)),
+            ):
                 self._session.client = self._request.client
                 intake = self._thread.intakes.start(self._accept_input())
                 yield started

@@ -40,14 +40,14 @@ async def send_message(call: ApiCall[ChatMessage, Nothing]) -> Queued:
         if not call.services.has_model:
             detail = "This server has no model. Start it with one: callboard serve --model …"
             raise Problem(409, "no_model", "No model", detail)
-        declare_page_tools(session, wanted.tools)
+        await declare_page_tools(session, wanted.tools)
         event = {"kind": EventKind.USER_INPUT, "text": wanted.message, "message_id": key}
         seq = await post_event(session, event, idempotency=row)
         call.services.chat_sessions.add(session)
         return Queued(seq=seq)
 
     async def again(row: IdempotencyRow) -> Queued:
-        declare_page_tools(found, wanted.tools)  # the process that stored the message may be gone
+        await declare_page_tools(found, wanted.tools)  # the process that stored the message may be gone
         return await queued_again(row)
 
     return await run_once(call, found.id, key, say, again, ignored_fields=("message_id", "tools"))

@@ -69,7 +69,7 @@ async def answer_request(call: ApiCall[AnswerRequest, Nothing]) -> Queued:
 
     async def close(row: IdempotencyRow | None) -> Queued:
         session = await call.services.open(call.body.session_id, call.user_id)
-        declare_page_tools(session, call.body.tools)
+        await declare_page_tools(session, call.body.tools)
         seen, error = call.body.arguments_hash, call.body.error
         answer = call.body.answer if error is None else CallFailure(error.category, error.message)
         return Queued(seq=await session.answer(request_id, answer, arguments_hash=seen, idempotency=row))

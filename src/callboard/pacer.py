@@ -1,15 +1,15 @@
-"""Pacing of large bodies: they are parsed one at a time, with a pause after each according to its cost.
+"""Pacing of work that blocks the event loop: one piece at a time, with a pause after each according to its cost.
 
-Parsing a large body blocks the event loop and holds the interpreter lock. The pause lets other work run before the next
-body. Users take turns, whatever the number of their requests.
+Parsing a large body or a schema blocks the event loop and holds the interpreter lock. The pause lets other work run
+before the next piece. Users take turns, whatever the number of their requests.
 """
 
 import asyncio
 from collections import deque
 
 
-class BodyPacer:
-    """The queue of large bodies of one server."""
+class Pacer:
+    """A queue of expensive pieces of work."""
 
     __slots__ = ("_busy", "_queues")
 
@@ -21,6 +21,10 @@ class BodyPacer:
     def __len__(self) -> int:
         """Return the number of waiting requests."""
         return sum(map(len, self._queues.values()))
+
+    def waiting(self, user_id: str) -> int:
+        """Return the number of waiting requests of one user."""
+        return len(self._queues.get(user_id, ()))
 
     async def enter(self, user_id: str, seconds: float) -> None:
         """Wait for the turn of this request. The next one follows after at least `seconds`."""
