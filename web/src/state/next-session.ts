@@ -29,6 +29,12 @@ export function forgetSession(id: string): void {
   store(unsentSessions().filter((each) => each !== id));
 }
 
+/** Forget all conversations that do not exist yet, because the person signs out. */
+export function forgetNextSessions(): void {
+  tab.set(NEXT, null);
+  store([]);
+}
+
 function unsentSessions(): string[] {
   return (device.get(UNSENT) ?? "").split(" ").filter((id) => id !== "");
 }

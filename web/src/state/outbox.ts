@@ -8,7 +8,7 @@ import { newId } from "../api/ids.ts";
 import { Problem } from "../api/problem.ts";
 import { texts } from "../texts.ts";
 import { patience } from "./repeater.ts";
-import { browserStorage, type TextStorage } from "./storage.ts";
+import { browserStorage, removeStored, type TextStorage } from "./storage.ts";
 
 const PREFIX = "callboard.outbox.";
 const MAX_DELAY = 15_000; // milliseconds between two attempts
@@ -44,6 +44,15 @@ export interface OutboxPort {
   onDenied(): void;
 }
 
+/** The outboxes of the page that have messages, also those of conversations that are not shown. */
+const filled = new Set<Outbox>();
+
+/** Forget all unsent messages of this device, because the person signs out. */
+export function forgetUnsent(): void {
+  for (const outbox of [...filled]) outbox.clear();
+  removeStored("localStorage", PREFIX);
+}
+
 export class Outbox {
   readonly sessionId: string;
   items: readonly Unsent[];
@@ -63,6 +72,7 @@ export class Outbox {
     this.#storage = storage;
     this.items = this.#stored().map((item) => ({ ...item, state: "kept", problem: "", seq: null }));
     for (const { id } of this.items) this.#known.add(id);
+    if (this.items.length > 0) filled.add(this);
     if (this.items.length > 0) setTimeout(() => this.#showKept(), HIDDEN_FOR);
   }
 
@@ -100,6 +110,13 @@ export class Outbox {
 
   discard(id: string): void {
     this.#keep((item) => item.id !== id);
+  }
+
+  /** Discard all messages, and end the request of one that is being sent. */
+  clear(): void {
+    this.#keep(() => false);
+    this.#sending?.abort(AGAIN);
+    this.#wake?.();
   }
 
   /** Retry now instead of later. */
@@ -180,6 +197,8 @@ export class Outbox {
   }
 
   #changed(): void {
+    if (this.items.length > 0) filled.add(this);
+    else filled.delete(this);
     this.#store();
     this.#port.onChange();
   }

@@ -26,12 +26,12 @@ export function browserStorage(name: "localStorage" | "sessionStorage"): TextSto
   };
 }
 
-/** Remove what this tab has stored, such as drafts, when the person signs out. */
-export function forgetTab(): void {
+/** Remove the stored texts whose keys begin with one of the prefixes. */
+export function removeStored(name: "localStorage" | "sessionStorage", ...prefixes: readonly string[]): void {
   try {
-    const { sessionStorage } = globalThis;
-    const keys = Array.from({ length: sessionStorage.length }, (_, index) => sessionStorage.key(index) ?? "");
-    for (const key of keys) if (key.startsWith("callboard.")) sessionStorage.removeItem(key);
+    const storage = globalThis[name];
+    const keys = Array.from({ length: storage.length }, (_, index) => storage.key(index) ?? "");
+    for (const key of keys) if (prefixes.some((prefix) => key.startsWith(prefix))) storage.removeItem(key);
   } catch {
     // the browser forbids its storage
   }

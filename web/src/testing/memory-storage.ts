@@ -16,6 +16,8 @@ function replace(name: "localStorage" | "sessionStorage", stored: Map<string, st
     get() {
       if (isForbidden) throw new Error("The storage is forbidden.");
       return {
+        length: stored.size,
+        key: (index: number) => [...stored.keys()][index] ?? null,
         getItem: (key: string) => stored.get(key) ?? null,
         setItem: (key: string, text: string) => stored.set(key, text),
         removeItem: (key: string) => stored.delete(key),

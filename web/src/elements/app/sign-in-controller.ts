@@ -2,7 +2,7 @@ import type { ReactiveController, ReactiveControllerHost } from "lit";
 import { pageToken } from "../../api/token-store.ts";
 import type { DeniedEvent } from "../../events/denied-event.ts";
 import type { TokenEvent } from "../../events/token-event.ts";
-import { forgetTab } from "../../state/storage.ts";
+import { forgetPerson } from "../../state/sign-out.ts";
 import type { TokenDialogElement } from "../token-dialog/token-dialog.ts";
 
 interface SignInHost extends ReactiveControllerHost {
@@ -57,7 +57,6 @@ export class SignInController implements ReactiveController {
 
   readonly signOut = (): void => {
     pageToken.forget();
-    forgetTab();
     this.#use();
   };
 
@@ -70,8 +69,9 @@ export class SignInController implements ReactiveController {
   #use(): void {
     this.#token = pageToken.get();
     this.#host.requestUpdate();
-    if (this.#token === "") this.#listener.onSignOut();
-    else this.#listener.onSignIn();
+    if (this.#token !== "") return this.#listener.onSignIn();
+    forgetPerson(); // in each tab of the person, wherever the button was
+    this.#listener.onSignOut();
   }
 
   get #dialog(): TokenDialogElement | null {
