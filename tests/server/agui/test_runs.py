@@ -1,13 +1,14 @@
 """Runs over HTTP: accepted and refused input, and clients that have missed events (H3, M3, M4, M7)."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from callboard.chat.conversation import Conversation
-from callboard.protocols.agui import run
+from callboard.protocols.agui import run, thread
 from callboard.sessions.session import live_session
 from tests.server.agui.stage import Page, site
 
@@ -315,6 +316,37 @@ async def test_h3_front_end_tools_are_visible_only_in_their_session() -> None:
         page = Page(s, "other")
         await page.run("confirm {}")
         assert page.results == {}
+
+
+async def test_h5_open_runs_of_a_thread_and_their_tools_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread, "MAX_RUNS", 3)
+    monkeypatch.setattr(thread, "MAX_THREAD_TOOLS", 2)
+    async with site() as s, AsyncExitStack() as stack:
+        session = live_session(await s.session())
+        opened: list[Any] = []
+
+        async def observe(*names: str) -> dict[str, Any]:
+            """Open a run that stays open during the turn. Returns its first event."""
+            body = s.input(tools=[{**CONFIRM, "name": name} for name in names])
+            opened.append(await stack.enter_async_context(s.streaming(body)))
+            return await anext(opened[-1])
+
+        events = await stack.enter_async_context(s.streaming(s.input("speak")))
+        await s.gates["speaking"].wait()
+        assert (await observe("one"))["type"] == "RUN_STARTED"
+        refused = await s.run(tools=[{**CONFIRM, "name": name} for name in ("two", "three")])
+        assert (refused[-1]["type"], refused[-1]["code"]) == ("RUN_ERROR", "run_refused")
+        assert set(session.toolbox.own_tools) == {"one"}
+        assert (await observe("one", "two"))["type"] == "RUN_STARTED"
+        assert set(session.toolbox.own_tools) == {"one", "two"}
+        refused = await s.run("hello")
+        assert (refused[-1]["type"], refused[-1]["code"]) == ("RUN_ERROR", "run_refused")
+        assert "open runs" in refused[-1]["message"]
+        s.gates["speak"].set()
+        assert [event async for event in events][-1]["type"] == "RUN_FINISHED"
+        for each in opened:
+            assert [event async for event in each][-1]["type"] == "RUN_FINISHED"
+        assert (await s.run("hello"))[-1]["type"] == "RUN_FINISHED", "ended runs do not count"
 
 
 # Invalid runs

@@ -11,9 +11,15 @@ from contextlib import contextmanager
 from ...sessions.background_tasks import BackgroundTasks
 from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
+from ...tools.front_end import MAX_TOOLS
+from .run_refused import RunRefused
 
 REMEMBERED = 5_000
 """Ids of delivered messages that a thread caches. The store has all of them."""
+MAX_RUNS = 100
+"""Open runs of a thread: each of them reads every event."""
+MAX_THREAD_TOOLS = 4 * MAX_TOOLS
+"""Tools of all open runs of a thread, which is more than one page may have."""
 
 
 class Thread:
@@ -32,15 +38,20 @@ class Thread:
 
     @contextmanager
     def lending(self, session: LiveSession, tools: Sequence[Tool]) -> Generator[None]:
-        """Add the tools of a run to its session, together with those of other open runs. Raises `RegistrationError`.
+        """Add the tools of a run to its session, together with those of other open runs.
 
-        They stay until the next run, because a call may still wait for its page.
+        They stay until the next run, because a call may still wait for its page. Raises `RunRefused` if there are too
+        many runs or tools, or `RegistrationError`.
         """
         run = object()
+        if len(self._tools) >= MAX_RUNS:
+            raise RunRefused(f"The thread has {MAX_RUNS} open runs already. Nothing was done: end one of them first.")
         if tools or self._has_own_tools:
-            others = {tool.name: tool for given in self._tools.values() for tool in given}
-            session.toolbox.replace_own_tools({**others, **{tool.name: tool for tool in tools}}.values())
-            self._has_own_tools = bool(others or tools)
+            lent = {tool.name: tool for given in (*self._tools.values(), tools) for tool in given}
+            if len(lent) > MAX_THREAD_TOOLS:
+                raise RunRefused(f"The open runs of the thread would have more than {MAX_THREAD_TOOLS} tools.")
+            session.toolbox.replace_own_tools(lent.values())
+            self._has_own_tools = bool(lent)
         self._tools[run] = tools
         try:
             yield
