@@ -6,6 +6,8 @@ from typing import Any
 
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from callboard import CallboardError, Runtime
 from callboard.server import connection
@@ -113,6 +115,16 @@ async def test_h6_internal_error_discloses_nothing(plain: Served, monkeypatch: p
         assert "/etc" not in answer.text
         assert "/var" not in answer.text
         assert "Traceback" not in answer.text
+
+
+async def test_h5_responses_of_the_api_are_not_cached_also_below_another_path(plain: Served) -> None:
+    app = Starlette(routes=[Mount("/board", plain.app)])
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://board") as client:
+        for path in ("/board/api/sessions", "/board/healthz"):
+            answer = await client.get(path)
+            assert answer.status_code == 200
+            assert answer.headers["cache-control"] == "no-store"
+            assert answer.headers["content-security-policy"].startswith("default-src 'none'")
 
 
 async def test_h6_every_response_has_security_headers(plain: Served) -> None:

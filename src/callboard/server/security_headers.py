@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import CallboardError
+from .exact_routes import request_path
 from .problems import draining, problem_of
 
 _CUT_OFF = "The server is shutting down. Work that was started continues or is stored: repeat the request with its ids."
@@ -52,7 +53,7 @@ class SecurityHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        path: str = scope["path"]
+        path = request_path(scope)
         sender = _Sender(send, path.startswith(self._data_folders) or path in self._data_paths)
         try:
             await self._app(scope, receive, sender)
