@@ -18,6 +18,7 @@ from callboard.adapters.stores.staging import StagedGroup
 from callboard.execution.engine import EngineError
 from callboard.execution.limits import Limits
 from callboard.sessions import dispatcher
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreUnavailable
 from callboard.storage.owners import QueuedCall
@@ -65,6 +66,13 @@ def tools(log: Log, name: str) -> Registry:
         await log.may_end.wait()
         return f"{name} {n}"
 
+    @tool(placement="worker", inline_budget=600)
+    async def patient_inline(n: Number) -> str:
+        """Wait until the test allows the end, within the budget."""
+        log.began.set()
+        await log.may_end.wait()
+        return f"{name} {n}"
+
     @tool(mode="background", idempotent=True)
     async def waits(n: Number) -> str:
         """Wait until the test allows the end."""
@@ -102,7 +110,7 @@ def tools(log: Log, name: str) -> Registry:
         """Fail."""
         raise ToolError(f"no {n}")
 
-    return Registry([double, inline, slow_inline, waits, pay, outer, far, near, fails])
+    return Registry([double, inline, slow_inline, patient_inline, waits, pay, outer, far, near, fails])
 
 
 async def ended(session: Session, execution_id: str | None) -> Any:
@@ -153,6 +161,22 @@ async def test_d3_inline_calls_on_a_worker_return_their_results(deployment: Open
         log.may_end.set()
         assert await ended(session, late.execution_id) == "worker 2"
         assert [each.value for each in await session.take_results()] == ["worker 2"]
+
+
+async def test_m7_an_inline_call_on_a_worker_is_promoted(deployment: OpenDeployment) -> None:
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        await made.worker(tools(log, "worker"))
+        session = await gateway.open("s", "ann")
+        calling = asyncio.ensure_future(session.call("patient_inline", {"n": 1}, call_id="c"))
+        await log.began.wait()
+        live_session(session).calls.promote(["c"])
+        outcome = await asyncio.wait_for(calling, 60)
+        assert outcome.status == "started"
+        log.may_end.set()
+        assert await ended(session, outcome.execution_id) == "worker 1"
+        assert [each.value for each in await session.take_results()] == ["worker 1"]
 
 
 async def test_d3_result_of_a_worker_waits_if_its_caller_leaves_while_it_is_taken(

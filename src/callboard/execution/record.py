@@ -1,9 +1,11 @@
 """The record of an execution at one moment."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..storage.brief import Cut
 from .lifecycle import Status
 
 
@@ -35,3 +37,11 @@ class ExecutionRecord:
     """Whether it took longer than its inline budget."""
     parent_id: str | None
     """The execution whose handler made this call."""
+
+
+class BriefRecord(NamedTuple):
+    """The record of an execution, without its long values."""
+
+    record: ExecutionRecord
+    cut: Mapping[str, Cut]
+    """Values that were left out: `display_arguments` or `value`."""

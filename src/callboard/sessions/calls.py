@@ -4,10 +4,10 @@ Calls are started by the execution manager. Those of this process are in the ses
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from pydantic_core import to_json
 
@@ -22,10 +22,10 @@ from ..execution.index import ExecutionIndex
 from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
 from ..execution.outcome import Outcome, OutcomeStatus, acknowledgement
-from ..execution.record import ExecutionRecord
+from ..execution.record import BriefRecord, ExecutionRecord
 from ..execution.storing import fingerprint_of, live_record, outcome_of, record_of, row_of
 from ..shortening import shorten
-from ..storage.brief import Cut, brief
+from ..storage.brief import brief
 from ..storage.change import Change
 from ..storage.errors import Conflict, StoreUnavailable, StoreUnconfirmed
 from ..storage.rows import ExecutionRow, IdempotencyRow
@@ -60,19 +60,12 @@ class SessionPort(CallScope, Protocol):
     def calls(self) -> "Calls": ...
 
 
-class BriefRecord(NamedTuple):
-    """The record of an execution, without its long values."""
-
-    record: ExecutionRecord
-    cut: Mapping[str, Cut]
-    """Values that were left out: `display_arguments` or `value`."""
-
-
 class Calls:
     """Calls that the index of a session holds, and stored calls of other processes and earlier times."""
 
     __slots__ = (
-        *("_board", "_clock", "_find", "_index", "_ledger", "_manager", "_results", "_session_id", "_store", "_sync"),
+        *("_board", "_clock", "_find", "_index", "_ledger", "_manager", "_on_workers", "_results", "_session_id"),
+        *("_store", "_sync"),
     )
 
     def __init__(
@@ -99,6 +92,7 @@ class Calls:
         self._index = index
         self._ledger = ledger
         self._results = results
+        self._on_workers: dict[str, asyncio.Task[Outcome]] = {}  # waits for inline calls, by the caller's id
 
     # State
 
@@ -229,10 +223,17 @@ class Calls:
         return await self._outcome(row)
 
     async def _end_of_inline_call(self, execution: Execution) -> Outcome:
-        """Wait within the inline budget for an inline call that a worker carries out, and take its result."""
+        """Wait for an inline call that a worker carries out, until its budget is used up, and take its result."""
         with self._results.awaiting(execution.id):
             left = execution.start_budget() - self._clock.monotonic()
-            outcome = await self.result(execution.id, max(0.0, left))
+            waiting = asyncio.ensure_future(self.result(execution.id, max(0.0, left)))
+            self._on_workers[execution.call_id] = waiting
+            try:
+                await asyncio.wait([waiting])
+            finally:
+                waiting.cancel()
+                self._on_workers.pop(execution.call_id, None)
+            outcome = await self.result(execution.id, 0.0) if waiting.cancelled() else waiting.result()
             if outcome.done:
                 try:
                     taken = [execution.id]
@@ -339,8 +340,7 @@ class Calls:
         execution = self._index.by_id.get(execution_id)
         if execution is not None and not execution.lost:
             return bool(await self._cancel_local(execution))
-        row = await self._row(execution_id)
-        if row.completed_at is not None:
+        if (await self._row(execution_id)).completed_at is not None:
             return False
         await self._cancel_remote(execution_id)
         return True
@@ -392,6 +392,8 @@ class Calls:
         for call_id in call_ids:
             if (execution := self._index.by_call(call_id)) is not None:
                 self._manager.promote(execution)
+            elif (waiting := self._on_workers.get(call_id)) is not None:
+                waiting.cancel()
 
 
 def _no_execution(execution_id: str) -> ToolError:

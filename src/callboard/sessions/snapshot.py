@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from ..execution.record import ExecutionRecord
+from ..execution.record import BriefRecord, ExecutionRecord
 from ..storage.brief import Brief
 from ..storage.rows import RequestRow
-from .calls import BriefRecord
 from .live_session import LiveSession
 from .open_request import OpenRequest
 

@@ -4,7 +4,7 @@ from pydantic_core import to_json
 
 from ...errors import ToolError
 from ...execution.failures import CallIdConflict
-from ...sessions.calls import BriefRecord
+from ...execution.record import BriefRecord
 from ...sessions.ids import is_valid_id
 from ...storage.errors import IdempotencyConflict
 from ...storage.rows import IdempotencyRow
