@@ -111,6 +111,59 @@ async def test_h1_unread_responses_of_one_user_are_bounded_and_others_are_served
         await until(lambda: served.services.unsent_responses.held == 0)
 
 
+async def test_h2_unread_streams_of_one_user_are_bounded_and_others_are_served() -> None:
+    async with serve(Runtime(TOOLS, model="offline")) as served:
+        unsent = served.services.unsent_frames = response_budget(per_user=3_000_000)
+        small_buffers(served)
+        await filled(served, 1, x_user="mallory")
+        session = await served.runtime.open("t", "local")
+        connections = served.server.server_state.connections
+        others = len(connections)
+        path = "/api/chat/stream?session_id=s&after=0"
+        clients = [Idle(served.port, path, "mallory")]
+        try:
+            await until(lambda: unsent.held_by("mallory") > 1_500_000)
+            clients += [Idle(served.port, path, "mallory") for _ in range(3)]
+            await until(lambda: all(has_ended(client) for client in clients[1:]))
+            assert len(connections) == others + 1
+            assert unsent.held_by("mallory") < 3_000_000
+            async with served.stream("t", after=0) as stream:
+                await session.notice("x" * 300_000)
+                assert (await anext(stream)).event == "system_notice"
+        finally:
+            for client in clients:
+                client.socket.close()
+        await until(lambda: unsent.held == 0)
+
+
+def has_ended(client: Idle) -> bool:
+    """Return whether the server has ended the connection of a client, after whatever it sent before."""
+    client.socket.setblocking(False)
+    try:
+        while client.socket.recv(1 << 20):
+            pass
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+async def test_h2_snapshot_is_refused_while_too_many_of_its_user_are_unsent() -> None:
+    async with serve(Runtime(TOOLS, model="offline")) as served:
+        unsent = served.services.unsent_frames = response_budget(per_user=1_000_000)
+        session = await served.runtime.open("s", "local")
+        for number in range(50):
+            await session.notice(f"{number} {'x' * 4_000}")
+        with unsent.holding("local", 999_000):
+            refused = await served.get("/api/chat/stream?session_id=s")
+            assert (refused.status_code, refused.json()["code"]) == (429, "too_many_unread_answers")
+            assert refused.headers["retry-after"] == "1"
+        async with served.stream("s") as stream:
+            assert (await anext(stream)).event == "snapshot"
+        assert unsent.held == 0
+
+
 async def test_h1_page_of_executions_is_bounded_in_bytes_and_the_next_page_continues(served: Served) -> None:
     await filled(served, 5, 60_000)
     for n in range(60):

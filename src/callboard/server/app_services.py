@@ -38,6 +38,8 @@ class AppServices:
     """The large request bodies that are being read."""
     unsent_responses: ByteBudget = field(default_factory=lambda: response_budget())
     """The large responses that are being sent."""
+    unsent_frames: ByteBudget = field(default_factory=lambda: response_budget(per_user=64 * MIB))
+    """The large parts of streams that are being sent."""
     query_slots: UserSlots = field(default_factory=UserSlots)
     """Limits the expensive queries that run at once for a user."""
     lingering: LingeringConnections = field(default_factory=LingeringConnections)
@@ -51,7 +53,8 @@ class AppServices:
     @property
     def held(self) -> int:
         """Bytes of large values in use: bodies that are read, responses that are sent, what sessions keep."""
-        return self.bodies.budget.held + self.unsent_responses.held + self.runtime.sessions.budget.kept
+        unsent = self.unsent_responses.held + self.unsent_frames.held
+        return self.bodies.budget.held + unsent + self.runtime.sessions.budget.kept
 
     async def find(self, session_id: str, user_id: str) -> LiveSession:
         """Return a session of a user without logging it in. Raises `Problem` (404)."""

@@ -26,18 +26,22 @@ class ByteBudget:
         """Return the bytes of one user."""
         return self._held.get(user_id, 0)
 
+    def check(self, user_id: str, size: int) -> None:
+        """Raise `Problem` (429, 503) if `holding` would refuse these bytes now."""
+        mine = self.held_by(user_id)
+        if mine and mine + size > self._per_user:
+            raise self._refuse()
+        if self.held and self.held + size > self._total:
+            raise Problem(503, "overloaded", "Not available", "The server is overloaded.", {"retry-after": "5"})
+
     @contextmanager
     def holding(self, user_id: str, size: int) -> Generator[None]:
         """Reserve bytes until the end of the `with`. Raises `Problem` (429, 503) if they exceed a limit.
 
         A single reservation is always granted, whatever its size.
         """
-        mine = self._held.get(user_id, 0)
-        if mine and mine + size > self._per_user:
-            raise self._refuse()
-        if self.held and self.held + size > self._total:
-            raise Problem(503, "overloaded", "Not available", "The server is overloaded.", {"retry-after": "5"})
-        self._held[user_id] = mine + size
+        self.check(user_id, size)
+        self._held[user_id] = self.held_by(user_id) + size
         self.held += size
         try:
             yield

@@ -2,12 +2,14 @@
 
 Pending frames are sent together as soon as the connection accepts them. A slow reader, whose pending frames exceed the
 limit, falls behind and reads from the log at its own pace, like a reader with an old cursor. So it misses nothing, and
-holds up no other reader. The connection of a reader that accepts nothing is aborted.
+holds up no other reader. The connection of a reader that accepts nothing is aborted, and so is that of a reader for
+whose large frames there is no memory: its client resumes later.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from pydantic_core import to_json
@@ -17,9 +19,13 @@ from ..errors import CallboardError
 from ..events.board import CursorExpired
 from ..events.event import Events
 from ..events.routing import Family
+from ..protocols.problem import Problem
 from .sse import HEARTBEAT, chunks, cursor_frame, named_frame
 
 log = logging.getLogger("callboard.server")
+
+CHUNK = 65_536
+"""Bytes that are sent at once. The connection may buffer as many again."""
 
 
 class Source(Protocol):
@@ -43,6 +49,7 @@ class Reader:
     __slots__ = (
         "_abort",
         "_final_event",
+        "_hold",
         "_limit",
         "_pending",
         "_send",
@@ -64,11 +71,14 @@ class Reader:
         *,
         family: Family | None = None,
         limit: int = 1_048_576,
+        hold: Callable[[int], AbstractContextManager[Any]] = nullcontext,
         abort: Callable[[], Any] | None = None,
     ) -> None:
         self._source = source
         self._send = send
         self._limit = limit
+        self._hold = hold
+        """Reserves memory for so many bytes while they are sent. Raises `Problem` if there is too little."""
         self._abort = abort
         """Aborts the connection, if the server supports that."""
         self._pending: list[bytes] = []
@@ -151,6 +161,9 @@ class Reader:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         except OSError:
             pass  # disconnected; the stream notices by itself
+        except Problem as problem:
+            log.info("stream aborted: %s Its client can resume.", problem.detail)
+            self._abort_connection()
         except Exception:
             log.exception("stream failed; its client can resume")
             self._abort_connection()
@@ -171,8 +184,9 @@ class Reader:
                 log.warning("stream ended; its client can resume: %s", error)
                 self._final_event = "goodbye"
                 return
-            for piece in chunks(events, self.family):
-                await self._put(piece)
+            with self._hold(sum(map(len, events.encoded))):
+                for piece in chunks(events, self.family):
+                    await self._write(piece)
             self.cursor += len(events)
         self.behind = False
 
@@ -187,8 +201,18 @@ class Reader:
             await self._put(piece)
 
     async def _put(self, body: bytes) -> None:
-        await self._send({"type": "http.response.body", "body": body, "more_body": True})
-        self._sent += 1
+        """Send bytes that only this reader holds. Raises `Problem` if there are too many of its user's."""
+        if len(body) <= CHUNK:
+            await self._write(body)
+        else:
+            with self._hold(len(body)):
+                await self._write(body)
+
+    async def _write(self, body: bytes) -> None:
+        """Send bytes at the speed of the connection."""
+        for start in range(0, len(body), CHUNK):
+            await self._send({"type": "http.response.body", "body": body[start : start + CHUNK], "more_body": True})
+            self._sent += 1
 
     def _abort_connection(self) -> None:
         self._pending.clear()
