@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Runtime, Session
+from callboard import Runtime, Session, dynamic_tool
 from callboard.testing.providers import (
     AnthropicDouble,
     Call,
@@ -177,3 +177,21 @@ async def test_m4_late_result_before_the_first_input_is_delivered(double: type[D
         await _finish(session, "a")
         assert (await session.say("Hello.")).status == "finished"
         await _end(session, provider)
+
+
+async def test_s1_tools_of_any_schema_are_offered_in_a_form_that_the_provider_accepts(double: type[Double]) -> None:
+    numbers = {name: {"type": "integer", "description": "A number."} for name in ("$top", "x")}
+
+    async def handler(arguments: Any) -> Any:
+        return arguments
+
+    filtered = dynamic_tool("filtered", {"type": "object", "properties": numbers}, handler, description="Filter.")
+    branches = [{"properties": {name: each}, "required": [name]} for name, each in numbers.items() if name == "x"]
+    union = dynamic_tool("union", {"type": "object", "anyOf": branches}, handler, description="Choose.")
+    script = [Turn(Call("union", {"x": 1})), Turn(Text("Done."))]
+    async with double(script) as provider, Runtime([filtered, union], model=provider.model()) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await session.say("Go.")).text == "Done."
+        await _end(session, provider)
+        (call,) = await session.history()
+        assert (call.tool, call.value) == ("union", {"x": 1})

@@ -4,11 +4,12 @@ Calls take the same path as all others. A background tool answers with an acknow
 wait for it with `until_results`, and put it into the agent's message history with `late_results`.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+import logging
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from hashlib import sha256
 from typing import Any, cast
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
@@ -17,7 +18,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDef
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from ..errors import ErrorCategory
+from ..errors import ErrorCategory, SchemaError
 from ..events.board import CursorExpired
 from ..events.kinds import EventKind
 from ..sessions.session import Session, live_session
@@ -29,6 +30,9 @@ from .late_results import check_complete, delivered_executions, room_for, with_l
 from .media import with_files
 from .rendering import TASK_RESULT
 from .transcript import LateResult
+from .wellformed import ANTHROPIC
+
+log = logging.getLogger("callboard.chat")
 
 _ANYTHING = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 """Arguments are validated once, when the call runs."""
@@ -51,10 +55,10 @@ class SessionToolset(AbstractToolset[Any]):
         if self._defer and self._session.has_pending_work:
             await self._deferred.close_answered(ctx.messages)
         return {
-            tool.name: ToolsetTool(
-                toolset=self, tool_def=tool_definition(tool), max_retries=ctx.max_retries, args_validator=_ANYTHING
+            definition.name: ToolsetTool(
+                toolset=self, tool_def=definition, max_retries=ctx.max_retries, args_validator=_ANYTHING
             )
-            for tool in self._session.tools()
+            for definition in tool_definitions(self._session.tools(), ctx.model.system)
         }
 
     async def call_tool(
@@ -153,19 +157,43 @@ def call_id_of(ctx: RunContext[Any]) -> str | None:
     return f"run_{sha256(named.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
-def tool_definition(tool: Tool) -> ToolDefinition:
-    """The Pydantic AI definition of a tool. Tools that are not inline answer with an acknowledgement."""
+def tool_definitions(tools: Iterable[Tool], system: str) -> list[ToolDefinition]:
+    """Return the Pydantic AI definitions of tools for a model, without those that make its provider refuse a request.
+
+    `system` is the model's name of its provider; that of a fallback model names several.
+    """
+    is_anthropic = ANTHROPIC in system
+    return [_definition(tool) for tool in tools if not is_anthropic or _is_accepted(tool)]
+
+
+def _definition(tool: Tool) -> ToolDefinition:
+    """The definition of a tool. Tools that are not inline answer with an acknowledgement."""
     if (definition := _definitions.get(tool)) is None:
         returns = tool.output_schema if tool.mode is Mode.INLINE else None
         definition = _definitions[tool] = ToolDefinition(
             name=tool.name,
             description=tool.prompt,
-            parameters_json_schema=tool.input_schema,
+            parameters_json_schema=tool.shared_schema("openai")["function"]["parameters"],
             return_schema=returns,
             include_return_schema=None if returns else False,  # the agent decides, where there is one
         )
     return definition
 
 
+def _is_accepted(tool: Tool) -> bool:
+    """Return whether Anthropic accepts the schema of a tool. A tool that it does not accept is logged once."""
+    if tool in _refused:
+        return False
+    try:
+        tool.shared_schema("claude")
+    except SchemaError as error:
+        _refused.add(tool)
+        log.warning("the tool %s is not offered to the model: %s", tool.name, error)
+        return False
+    return True
+
+
 _definitions: WeakKeyDictionary[Tool, ToolDefinition] = WeakKeyDictionary()
 """Weak, since the handler of a tool may hold a whole runtime."""
+_refused: WeakSet[Tool] = WeakSet()
+"""The tools that Anthropic does not accept."""

@@ -29,7 +29,7 @@ from .history import History
 from .media import readable_kinds, with_kinds
 from .messages import message_id
 from .thinking import settings_for
-from .toolset import tool_definition
+from .toolset import tool_definitions
 from .transcript import CallAnswer, LateResult, Reply
 from .turn_lease import TurnLease
 from .wellformed import storable_parts, valid_text
@@ -110,7 +110,7 @@ class SessionTurnIO:
 
     def parameters(self) -> ModelRequestParameters:
         self._offered_tools = self._session.tools()  # pinned, so that calls run the tools that the model was shown
-        return ModelRequestParameters(function_tools=[tool_definition(tool) for tool in self._offered_tools])
+        return ModelRequestParameters(function_tools=tool_definitions(self._offered_tools, self._config.model.system))
 
     def settings(self, messages: Sequence[ModelMessage]) -> ModelSettings | None:
         return settings_for(self._config.model, self._config.settings, messages)

@@ -31,7 +31,7 @@ INVALID_JSON = "INVALID_JSON"
 """The name of the argument that holds the text of invalid arguments, as in Pydantic AI."""
 UNNAMED = "unnamed_tool"
 ANTHROPIC = "anthropic"
-"""The provider that refuses thoughts after anything else in a message."""
+"""The provider that refuses thoughts after anything else in a message, and some names of arguments."""
 
 Value = TypeVar("Value", bound="DataclassInstance")
 
