@@ -406,6 +406,9 @@ def test_h5_hostile_tool_neither_injects_nor_freezes_the_page(many: str, tab: Ta
     assert SCRIPT in tab.see("$('.runs .result').textContent")
     assert tab.see("$$('.runs img').length") == 0
     tab.click("$('#tab-schemas')")
+    assert SCRIPT in tab.until("$('callboard-tool-schemas .notice')?.textContent"), "Claude refuses such a name"
+    assert tab.see("$$('.pane img').length") == 0
+    tab.click("$$('.dialects button').find((each) => each.textContent.trim() === 'openai')")
     tab.until("$('.cut')?.textContent.length === 40000")
 
 
