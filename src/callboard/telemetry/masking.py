@@ -7,7 +7,7 @@ looks like an ordinary word is not found, so do not log values that may be secre
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Self, cast
 from urllib.parse import quote
@@ -26,12 +26,16 @@ _NAMES = (
 _SECRET_NAME = re.compile(_NAMES, re.IGNORECASE)
 _FOLDERS = frozenset({"PWD", "OLDPWD"})
 """Variables of the shell with the working folder, which paths in tracebacks begin with."""
-_PATTERNS = (
+_PATTERNS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}-----|\Z)", re.DOTALL), MASK),
     (re.compile(r"((?:cookie|authorization)\\*[\"']?\s*[:=]\s*\\*[\"']?)[^\r\n\"']+", re.IGNORECASE), rf"\1{MASK}"),
     (re.compile(r"\b(bearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1{MASK}"),
     (re.compile(r"(?<=://)[^\s/?#]+(?=@)"), MASK),
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?"), MASK),
+    (
+        # The first part is consumed even if no second one follows: else a text of many beginnings takes quadratic time.
+        re.compile(r"\beyJ[\w-]{8,}+(\.[\w-]{4,}(?:\.[\w-]*)?)?"),
+        lambda found: MASK if found[1] else found[0],
+    ),
     (
         re.compile(
             r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk)[-_][\w-]{16,}|gh[oprsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{15,}|"
