@@ -1,6 +1,8 @@
 """Documents survive the conversions of JSONB unaltered (E5, E7)."""
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
+from callboard.adapters.stores import json_text
 from callboard.adapters.stores.event_header import event_header
 from callboard.adapters.stores.json_text import storable, unwrapped, wrapped
 from callboard.events.event import encode_event
@@ -67,6 +70,42 @@ def test_e5_numbers_come_back_equal_however_they_are_written(connection: psycopg
 )
 def test_e7_common_documents_are_not_wrapped(document: str) -> None:
     assert storable(document) == document
+
+
+@pytest.mark.parametrize("number", ["1e5", "1E+400", "-0", "-0.000", "1e-" + "7" * 40, "1e5" + " " * 40])
+@pytest.mark.parametrize("window", [10, 16, 33])
+def test_e5_rare_documents_are_found_wherever_a_window_ends(
+    monkeypatch: pytest.MonkeyPatch, number: str, window: int
+) -> None:
+    monkeypatch.setattr(json_text, "WINDOW", window)
+    for place in range(40):
+        before, after = " " * place, " " * (40 - place)
+        assert storable(f"[{before}{number},1{after}]") == wrapped(f"[{before}{number},1{after}]")
+        assert storable(f"{before}{number}") == wrapped(f"{before}{number}")
+        text = f'["{"x" * place}{number.strip()}x", 1{after}]'
+        assert storable(text) == text
+
+
+@pytest.mark.parametrize("unit", ["e1", "E1", "-0", "\\u00e4"])
+def test_h5_long_document_lets_other_threads_run_while_it_is_checked(unit: str) -> None:
+    document, ended, pauses = f'"{unit * 2_000_000}"', threading.Event(), [0.0]
+
+    def watch() -> None:
+        last = time.monotonic()
+        while not ended.is_set():
+            now = time.monotonic()
+            pauses.append(now - last)
+            last = now
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    began = time.thread_time()
+    try:
+        assert storable(document) == document
+    finally:
+        ended.set()
+        watching.join()
+    assert max(pauses) < max(0.1, (time.thread_time() - began) / 4)
 
 
 @given(st.text())
