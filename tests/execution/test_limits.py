@@ -17,11 +17,11 @@ pytestmark = pytest.mark.anyio
 class Works:
     """A tool whose calls end when the test says so, in the order in which they began."""
 
-    def __init__(self, name: str = "work", **options: Any) -> None:
+    def __init__(self, name: str = "work", mode: Any = "background", **options: Any) -> None:
         self.began: list[str] = []
         self.ends: dict[str, asyncio.Event] = {}
 
-        @tool(name=name, description="Work.", mode="background", **options)
+        @tool(name=name, description="Work.", mode=mode, **options)
         async def work(name: Annotated[str, "Which"]) -> str:
             self.began.append(name)
             await self.ends.setdefault(name, asyncio.Event()).wait()
@@ -91,6 +91,65 @@ async def test_x9_limit_in_total() -> None:
         assert harness.runtime.manager.queued == 1
         await works.end("a")
         assert works.began == ["a", "b", "x"]
+
+
+class Approved(Works):
+    """A tool that runs after an approval."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("seek", "human", **options)
+
+    async def approve(self, session: Any, *names: str) -> list[str]:
+        """Call the tool, and then approve the calls, in order. Return their execution ids."""
+        ids = await call(session, *names, tool_name=self.tool.name)
+        for request in await session.requests():
+            await session.answer(request.id, {"approved": True})
+            await settle()
+        return ids
+
+
+@pytest.mark.parametrize(
+    ("limits", "concurrency"),
+    [(Limits(total=1), None), (Limits(per_user=1), None), (Limits(per_session=1), None), (Limits(), 1)],
+)
+async def test_x9_approved_calls_wait_for_a_slot(limits: Limits, concurrency: int | None) -> None:
+    works = Approved(concurrency=concurrency)
+    async with Harness(works.tool, limits=limits) as harness:
+        first, second, third = await works.approve(harness.session, "a", "b", "c")
+        assert works.began == ["a"]
+        assert (harness.runtime.manager.queued, live_session(harness.session).running) == (2, 1)
+        await harness.session.cancel(second)
+        assert (await harness.session.result(second)).status == "cancelled"
+        await works.end("a")
+        assert works.began == ["a", "c"]
+        await works.end("c")
+        assert [(await harness.session.result(each)).value for each in (first, third)] == ["a", "c"]
+        assert (harness.runtime.manager.queued, live_session(harness.session).running) == (0, 0)
+
+
+async def test_x9_many_approvals_of_one_user_leave_slots_for_others() -> None:
+    works, other = Approved(), Works()
+    async with Harness(works.tool, other.tool, limits=Limits(total=4, per_user=2)) as harness:
+        await works.approve(harness.session, *"abcdef")
+        assert works.began == ["a", "b"]
+        await call(await harness.runtime.open("other", "someone"), "x")
+        assert other.began == ["x"]
+
+
+async def test_x9_approved_call_that_waits_for_a_slot_ends_at_its_deadline() -> None:
+    works = Approved(total_timeout=30.0)
+    async with Harness(works.tool, limits=Limits(total=1)) as harness:
+        await call(harness.session, "a", "b", tool_name="seek")
+        first, second = await harness.session.requests()
+        await harness.session.answer(first.id, {"approved": True})
+        await harness.session.answer(second.id, {"approved": True})
+        await settle()
+        await harness.advance(31.0)
+        assert works.began == ["a"]
+        error = (await harness.session.result(second.execution_id)).error
+        assert error is not None
+        assert error.category == "timeout"
+        assert (harness.runtime.manager.queued, live_session(harness.session).running) == (0, 0)
 
 
 async def test_x9_full_queue_refuses_with_a_clear_error_and_nothing_is_dropped() -> None:

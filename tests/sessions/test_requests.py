@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_core import from_json
 
-from callboard import OpenRequest, RetryPolicy, Runtime, Session, Tool, ToolContext, ToolError, tool
+from callboard import Limits, OpenRequest, RetryPolicy, Runtime, Session, Tool, ToolContext, ToolError, tool
 from callboard.sessions.answers import MAX_ANSWER_BYTES, AnswerInvalid, ArgumentsMismatch, arguments_hash
 from callboard.sessions.ids import SessionNotFound
 from callboard.sessions.requests import RequestClosed
@@ -22,7 +22,7 @@ from callboard.storage.rows import RequestRow
 from callboard.testing import ManualClock, settle
 from callboard.types import RequestPurpose
 
-from .conftest import SOON, Make, board_of, dead, ended, rewrite, seen, stored
+from .conftest import SOON, Make, board_of, dead, ended, rewrite, seen, stored, until
 
 pytestmark = pytest.mark.anyio
 
@@ -673,6 +673,31 @@ async def test_m3_answer_given_while_no_process_ran_is_used_at_the_next_start(sh
     async with Runtime(TOOLS, store=shared_url) as runtime:
         await ended(await runtime.open("s", "ann"), outcome.execution_id)
     assert runs == [("bob", 5)], "and once"
+
+
+async def test_m3_approved_call_that_waits_for_a_slot_runs_after_a_restart(shared_url: str) -> None:
+    begun: list[str] = []
+    blocked = True
+
+    @tool(mode="human", idempotent=True)
+    async def seek(what: Annotated[str, "What"]) -> str:
+        """Seek something, after an approval."""
+        begun.append(what)
+        if blocked:
+            await asyncio.Event().wait()
+        return what
+
+    async with Runtime([seek], store=shared_url, limits=Limits(total=1)) as runtime:
+        session = await runtime.open("s", "ann")
+        ids = [(await session.call("seek", {"what": each})).execution_id for each in ("a", "b")]
+        for request in await session.requests():
+            await session.answer(request.id, {"approved": True})
+        await until(lambda: runtime.manager.queued == 1)
+    blocked = False
+    async with Runtime([seek], store=shared_url, limits=Limits(total=1)) as runtime:
+        session = await runtime.open("s", "ann")
+        assert [(await ended(session, each)).value for each in ids] == ["a", "b"]
+    assert sorted(begun) == ["a", "a", "b"]
 
 
 async def test_m3_answer_is_used_although_the_store_is_away_when_the_call_is_recovered(

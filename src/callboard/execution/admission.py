@@ -133,6 +133,9 @@ class Admission:
         tool, document, was_queued = execution.tool, execution.document, execution.has_slot
         try:
             if was_queued:
+                if execution.task is not None:  # its person had answered before it was queued
+                    self._runner.go_on(execution)
+                    return
                 execution.set_phase_time(self._clock.time())
             else:
                 if self._observers:
@@ -210,7 +213,7 @@ class Admission:
                 self._finishing.fail(execution, timed_out(execution.name, retryable=False))
                 return
             self._stopping.deadlines.watch(execution.deadline)
-        if execution.request is None:  # else it takes its slot when its person has answered
+        if execution.request is None:  # else it takes its slot after the answer of its person
             if execution.status is Status.PENDING and not self._slots.has_slot_for(execution):
                 self._slots.enqueue(execution)
                 return

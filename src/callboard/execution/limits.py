@@ -135,6 +135,17 @@ class SlotLimiter:
         self.enqueue(execution)
         return False
 
+    def acquire_again(self, execution: Execution) -> bool:
+        """Take a slot for a call that released its own (True), or queue it even if the queue is full (False).
+
+        A nested call never waits: calls that wait for each other would deadlock.
+        """
+        if execution.parent is not None or self.has_slot_for(execution):
+            self.take(execution)
+            return True
+        self.enqueue(execution)
+        return False
+
     def enqueue(self, execution: Execution) -> None:
         """Queue an execution even if the queue is full, as for one that another process had queued."""
         self._arrivals += 1

@@ -58,6 +58,8 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._max_result = self._registry.settings.max_result_bytes
+        self._turns: dict[str, asyncio.Future[None]] = {}
+        """The approved calls that wait for a slot, by id."""
 
     async def carry_out(self, execution: Execution, delay: float = 0.0, answer: HumanDecision | None = None) -> None:
         """Make attempts, with the delays before and between them, until the execution ends.
@@ -78,6 +80,7 @@ class Runner:
                     execution.scope.use_answer(execution)
                     self._finishing.hand_over(execution, queue)
                     return
+                await self._take_slot_again(execution)
             while True:
                 execution.next_attempt()
                 if self._observers:
@@ -154,9 +157,25 @@ class Runner:
                     decision.document, mask_document(tool, decision.document, self._registry.argument_size)
                 )
                 execution.set_arguments(tool.arguments.parse(execution.name, execution.document))
-            self._slots.take(execution)
             return True
         return False
+
+    async def _take_slot_again(self, execution: Execution) -> None:
+        """Take a slot for a call that a person has approved. Without a free one, it waits in the queue."""
+        if self._slots.acquire_again(execution):
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._turns[execution.id] = turn
+        try:
+            await turn
+        finally:
+            del self._turns[execution.id]
+
+    def go_on(self, execution: Execution) -> None:
+        """Continue a call that waited for a slot after its approval, and has one now."""
+        turn = self._turns[execution.id]
+        if not turn.done():
+            turn.set_result(None)
 
     async def _run(self, execution: Execution) -> Any:
         """Enter a handler that needs something first: the store, its tool's resources, a timer, a context, a thread."""
