@@ -109,6 +109,20 @@ async def test_e7_state_of_a_session_is_stored_as_jsonb(postgres_url: str) -> No
         assert query(postgres_url, "SELECT kind, body->'data'->>'n' FROM events") == [("system_notice", "7")]
 
 
+def test_h5_large_values_are_compressed_fast_unless_the_server_is_configured_otherwise(postgres_url: str) -> None:
+    def compression() -> str:
+        with PostgresDatabase(postgres_url).connect(writes=True) as connection:
+            return connection.exec_driver_sql("SHOW default_toast_compression").scalar_one()
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        kinds = "SELECT enumvals FROM pg_settings WHERE name = 'default_toast_compression'"
+        (known,) = connection.execute(kinds).fetchone() or ([],)
+        assert compression() == ("lz4" if "lz4" in known else "pglz")
+        name = urlsplit(postgres_url).path.strip("/")
+        connection.execute(f"ALTER DATABASE {name} SET default_toast_compression = 'pglz'".encode())
+        assert compression() == "pglz"
+
+
 def test_d2_notifications_are_few_and_short() -> None:
     assert notifications("me", {}) == []
     assert notifications("me", {"a": False, "b": False}) == ['me:["a", "b"]']
