@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
-from callboard import Registry, Runtime, Session, ToolContext, ToolError, telemetry, tool
+from callboard import Registry, Runtime, Session, Tool, ToolContext, ToolError, telemetry, tool
 from callboard.adapters.engines import open_engine
 from callboard.adapters.engines.nats.address import NatsAddress
 from callboard.adapters.stores.staging import StagedGroup
@@ -358,6 +358,39 @@ async def test_d3_workers_say_what_they_run(deployment: OpenDeployment) -> None:
         assert [(list(each.queues), each.concurrency, each.done) for each in found] == [(["default", "gpu"], 3, 0)]
         assert [each["execution_id"] for each in found[0].running] == [outcome.execution_id]
         log.may_end.set()
+
+
+async def test_d3_worker_of_several_queues_keeps_its_concurrency(deployment: OpenDeployment) -> None:
+    running, most, room = 0, 0, asyncio.Semaphore(0)
+
+    def on(queue: str) -> Tool:
+        @tool(name=f"on_{queue}", mode="background", idempotent=True, placement="worker", queue=queue)
+        async def work(n: Number) -> int:
+            """Work."""
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await room.acquire()
+            running -= 1
+            return n
+
+        return work
+
+    def all_tools() -> Registry:
+        return Registry([on(queue) for queue in queues])
+
+    queues = "a", "b", "c"
+    async with deployment() as made:
+        session = await (await made.gateway(all_tools())).open("s", "ann")
+        ids = [(await session.call(f"on_{queue}", {"n": n})).execution_id for n in range(4) for queue in queues]
+        worker = (await made.worker(all_tools(), *queues, concurrency=2)).worker
+        assert worker is not None
+        for done in range(0, len(ids), 2):
+            await until(lambda: running == 2 and worker.done == done)  # noqa: B023
+            room.release()
+            room.release()
+        assert [(await ended(session, each)) for each in ids] == [n for n in range(4) for _ in queues]
+    assert most == 2
 
 
 def test_d3_placements_are_checked() -> None:

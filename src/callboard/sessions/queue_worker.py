@@ -59,6 +59,8 @@ class QueueWorker:
         self.concurrency = concurrency
         self.running: dict[str, Execution] = {}
         """The claimed executions that have not ended, by id."""
+        self._claiming = 0
+        """The number of messages whose executions are being claimed; each has room here."""
         self.done = 0
         """The number of claimed executions that have ended."""
         self.unknown: dict[str, int] = {}
@@ -135,10 +137,14 @@ class QueueWorker:
         )
 
     async def _room(self) -> int:
-        while (free := self.concurrency - len(self.running)) <= 0:
+        while (free := self._free()) <= 0:
             self._changed.clear()
             await self._changed.wait()
         return free
+
+    def _free(self) -> int:
+        """Return for how many more executions there is room: what all queues claim at the moment counts too."""
+        return self.concurrency - len(self.running) - self._claiming
 
     async def check_claims(self) -> None:
         """Carry out executions that this worker owns and knows nothing of: the answer to their claim was lost.
@@ -174,20 +180,23 @@ class QueueWorker:
         await asyncio.shield(task)
 
     async def _handle(self, messages: Sequence[QueueMessage]) -> None:
+        accepted: dict[tuple[str, str], QueueMessage] = {}
         try:
-            await self._carry_out(messages)
+            await self._accept(messages, accepted)
+            if accepted:
+                await self._carry_out(accepted)
         except Exception:  # the worker goes on with other messages; the engine delivers these again
             log.exception("the runtime failed to carry out %d executions of a queue", len(messages))
+        finally:
+            self._claiming -= len(accepted)
+            self._changed.set()
 
-    async def _carry_out(self, messages: Sequence[QueueMessage]) -> None:
+    async def _carry_out(self, waiting: Mapping[tuple[str, str], QueueMessage]) -> None:
         """Claim as many executions as there are messages, and carry them out.
 
         They are those that the messages name, unless it is the turn of other users. Then the messages are put back: an
         execution that waits keeps its own message, and one that is gone needs none.
         """
-        waiting = await self._accept(messages)
-        if not waiting:
-            return
         try:
             running = [each.scope.user_id for each in self.running.values()]
             chosen = await self._turns.choose([message.call for message in waiting.values()], running)
@@ -205,20 +214,19 @@ class QueueWorker:
             else:
                 await message.put_back()
 
-    async def _accept(self, messages: Sequence[QueueMessage]) -> dict[tuple[str, str], QueueMessage]:
-        """Return the messages that this worker has the tools and the room for, by key, and put the others back."""
-        accepted: dict[tuple[str, str], QueueMessage] = {}
+    async def _accept(self, messages: Sequence[QueueMessage], accepted: dict[tuple[str, str], QueueMessage]) -> None:
+        """Add the messages that this worker has the tools and the room for, by key, and put the others back."""
         for message in messages:
             call = message.call
             if self._registry.get(call.tool) is None:
                 await self._put_back_unknown(message)
-            elif len(self.running) + len(accepted) >= self.concurrency:  # another queue used the room meanwhile
-                await message.put_back()
             elif (call.session_id, call.id) in accepted:
                 await message.done()
+            elif self._free() <= 0:  # another queue used the room meanwhile
+                await message.put_back()
             else:
                 accepted[call.session_id, call.id] = message
-        return accepted
+                self._claiming += 1
 
     async def _claim(self, calls: Mapping[tuple[str, str], QueuedCall]) -> Collection[tuple[str, str]]:
         """Claim executions and carry them out. Return those over the limits of their tools, which still wait."""
