@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
@@ -99,7 +99,17 @@ dynamic = dynamic_tool(
     description="Take data.",
 )
 
-TOOLS: list[Tool] = [weather, order, nested, anything, wide, dynamic]
+
+@tool
+async def meet(
+    at: Annotated[datetime | None, "When"],
+    on: Annotated[date | None, "Day"],
+    to: Annotated[time | None, "Until"],
+) -> None:
+    """Meet."""
+
+
+TOOLS: list[Tool] = [weather, order, nested, anything, wide, dynamic, meet]
 
 GOOD: dict[str, Any] = {
     "weather": {"hours": 1},
@@ -108,6 +118,7 @@ GOOD: dict[str, Any] = {
     "anything": {"value": 1},
     "wide": {},
     "dynamic": {"n": 1},
+    "meet": {"at": None, "on": None, "to": None},
 }
 
 
@@ -628,6 +639,46 @@ def of(made: Tool) -> Callable[..., Any]:
     """The function that a tool was made from."""
     assert made.handler is not None
     return made.handler.function
+
+
+async def plan(
+    start: Annotated[datetime | str, "When it starts"],
+    days: Annotated[list[date], "Days"] = [],  # noqa: B006
+    opens: Annotated[time | None, "When it opens"] = None,
+) -> Any:
+    """Plan."""
+    return [repr(start), repr(days), repr(opens)]
+
+
+@pytest.mark.parametrize("lax", [True, False])
+async def test_t6_dates_and_times_in_iso_format_are_read(lax: bool) -> None:
+    registry = Registry([tool(lax=lax)(plan)])
+    arguments = {"start": "2024-01-01T10:00:00Z", "days": ["2024-01-01"], "opens": "09:30:00"}
+    start = datetime(2024, 1, 1, 10, tzinfo=UTC)
+    expected = [repr(start).replace("datetime.timezone.utc", "TzInfo(0)"), repr([date(2024, 1, 1)]), repr(time(9, 30))]
+    assert await registry.call("plan", arguments) == expected
+
+
+@pytest.mark.parametrize("lax", [True, False])
+@pytest.mark.parametrize("given", ["20240101", 20240101, "1704067200", 1704067200, "2024", "-5", 1704067200.5, 930])
+async def test_t6_a_number_is_not_a_date_or_a_time(lax: bool, given: Any) -> None:
+    made = tool(lax=lax)(of(meet))
+    for name, example in (("at", "'2026-09-01T14:30:00Z'"), ("on", "'2026-09-01'"), ("to", "'14:30:00'")):
+        error = await refused(Registry([made]), "meet", {**GOOD["meet"], name: given})
+        assert f"- {name}: Input should be a " in error.message
+        assert f"such as {example}, not {given!r}." in error.message
+
+
+async def test_t6_a_type_can_read_unix_times_itself() -> None:
+    def read(given: Any) -> Any:
+        return datetime.fromtimestamp(given, UTC) if isinstance(given, int) else given
+
+    @tool
+    async def seen(at: Annotated[datetime, BeforeValidator(read), Field(description="When")]) -> str:
+        """Tell."""
+        return at.isoformat()
+
+    assert await Registry([seen]).call("seen", {"at": 1704067200}) == "2024-01-01T00:00:00+00:00"
 
 
 async def test_t6_a_text_stays_a_text_where_one_is_wanted(registry: Registry) -> None:

@@ -261,7 +261,7 @@ def test_t5_a_strict_validator_refuses_numbers_that_are_not_finite(case: Case, d
     token = data.draw(st.sampled_from(NO_NUMBERS))
     text = spoilt(data.draw, case.data, lambda value: isinstance(value, float), lambda _: [token])
     adapter = TypeAdapter[Any](case.kind)
-    strict = strict_validator(adapter.core_schema)
+    strict = strict_validator(adapter.core_schema, lax=True)
     assert repr(strict.validate_json(json.dumps(case.data))) == repr(adapter.validate_json(json.dumps(case.data)))
     with pytest.raises(ValidationError):
         strict.validate_json(text)

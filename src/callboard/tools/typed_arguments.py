@@ -18,7 +18,7 @@ from .descriptions import undescribed
 from .document import check_depth
 from .input_schema import InputSchema
 from .problems import MANY_PROBLEMS, REQUIRED, problems_of, sample_of, validation_error
-from .validators import exact_validator, strict_validator
+from .validators import CHECKED_KINDS, exact_validator, strict_validator
 
 
 class TypedArguments:
@@ -71,8 +71,8 @@ class TypedArguments:
         validator = self._adapter.validator
         if traits.countable:
             self._counter = key_counter(schema)
-        if traits.texts or traits.floats:
-            validator = strict_validator(schema)
+        if traits.checked:
+            validator = strict_validator(schema, lax=self._lax)
         elif self.closed and issubclass(self.model, BaseModel):
             validator = exact_validator(schema)
         self._validate = validator.validate_json if self._lax else partial(validator.validate_json, strict=True)
@@ -133,10 +133,8 @@ class _Traits(NamedTuple):
 
     countable: bool
     """A validated value has exactly the keys of the document: no field is filled in, computed or untyped."""
-    texts: bool
-    """A part is decoded from JSON text inside the document."""
-    floats: bool
-    """A part is a float, which may not be finite unless the validator forbids it."""
+    checked: bool
+    """A part admits more than JSON rules allow, unless it has a strict validator."""
 
 
 _SCALARS = {"str", "int", "bool", "none", "literal", "enum", "float"}
@@ -147,7 +145,7 @@ _WALKED = frozenset({*_SCALARS, *_RECORDS, *_WRAPPERS, *_OTHERS})
 
 
 def _traits_of(schema: CoreSchema) -> _Traits:
-    exact, opaque, texts, floats = True, False, False, False
+    exact, opaque, checked = True, False, False
     by_name = shared_by_name = False
     pending: list[Any] = [schema]
     for node in pending:  # grows during the walk
@@ -155,7 +153,7 @@ def _traits_of(schema: CoreSchema) -> _Traits:
             entry = cast("dict[str, Any]", node)
             kind = entry.get("type")
             if isinstance(kind, str):
-                texts, floats = texts or kind == "json", floats or kind == "float"
+                checked = checked or kind in CHECKED_KINDS
                 own = entry.get("post_init") or entry.get("custom_init")  # user code, which may set any field
                 computed = kind.startswith("function-") or kind == "json" or bool(own)
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"
@@ -171,7 +169,7 @@ def _traits_of(schema: CoreSchema) -> _Traits:
             pending += [value for key, value in entry.items() if key not in ("default", "metadata", "serialization")]
         elif isinstance(node, list | tuple):
             pending += cast("list[Any]", node)
-    return _Traits(exact and not opaque and not (by_name and shared_by_name), texts, floats)
+    return _Traits(exact and not opaque and not (by_name and shared_by_name), checked)
 
 
 def _shares_a_key(fields: dict[str, Any], *, by_name: bool = False) -> bool:

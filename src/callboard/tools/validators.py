@@ -2,20 +2,24 @@
 
 The strict validator applies the JSON rules to the whole document, whatever its types allow. Numbers must be finite
 despite a model's settings. JSON text inside the document, which the type `Json` decodes, must follow the same rules.
+Dates and times must be texts in ISO 8601: Pydantic reads a number, and a text of digits such as 20260901, as a Unix
+time, which is silently another date.
 """
 
+import re
+from functools import partial
 from typing import Any, cast
 
-from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, from_json
+from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, from_json, to_json
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from ..errors import ToolError
 from ..jsonrules.duplicate_keys import check_keys_and_numbers
 
 
-def strict_validator(schema: CoreSchema) -> SchemaValidator:
-    """Make the strict validator of a core schema."""
-    return exact_validator(_strict(schema))
+def strict_validator(schema: CoreSchema, *, lax: bool) -> SchemaValidator:
+    """Make the strict validator of a core schema. With `lax`, Pydantic's lax mode still applies."""
+    return exact_validator(_strict(schema, lax))
 
 
 def exact_validator(schema: CoreSchema) -> SchemaValidator:
@@ -27,16 +31,22 @@ def exact_validator(schema: CoreSchema) -> SchemaValidator:
     return SchemaValidator(schema, _use_prebuilt=False)
 
 
-def _strict(node: Any) -> Any:
+def _strict(node: Any, lax: bool) -> Any:
     if isinstance(node, list | tuple):
-        return [_strict(each) for each in cast("list[Any]", node)]
+        return [_strict(each, lax) for each in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
     entry = cast("dict[str, Any]", node)
-    made: Any = {key: value if key in ("default", "metadata") else _strict(value) for key, value in entry.items()}
-    if made.get("type") == "float":
+    made: Any = {key: value if key in ("default", "metadata") else _strict(value, lax) for key, value in entry.items()}
+    kind = made.get("type")
+    if kind == "float":
         return {**made, "allow_inf_nan": False}
-    return no_info_before_validator_function(_check_json_text, made) if made.get("type") == "json" else made
+    if kind == "json":
+        return no_info_before_validator_function(_check_json_text, made)
+    if kind in _TIMES:
+        read = partial(_read_time, SchemaValidator(made), lax, _TIMES[kind])
+        return no_info_before_validator_function(read, made)
+    return made
 
 
 def _check_json_text(text: Any) -> Any:
@@ -51,3 +61,21 @@ def _check_json_text(text: Any) -> Any:
         except ToolError as error:
             raise PydanticCustomError("json_text", "{reason}", {"reason": error.message}) from error
     return text
+
+
+def _read_time(validator: SchemaValidator, lax: bool, expected: str, given: Any) -> Any:
+    if isinstance(given, int | float) or (isinstance(given, str) and _NUMBER.fullmatch(given)):
+        raise PydanticCustomError("iso_8601", "Input should be {expected}", {"expected": expected})
+    # A text is read here: what a function returns is no JSON any more, where a strict type does not accept a text.
+    return validator.validate_json(to_json(given), strict=None if lax else True) if isinstance(given, str) else given
+
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
+_TIMES = {
+    "datetime": "a date and time such as '2026-09-01T14:30:00Z'",
+    "date": "a date such as '2026-09-01'",
+    "time": "a time such as '14:30:00'",
+}
+"""What is expected, by the kind of the core schema."""
+CHECKED_KINDS = frozenset({"float", "json", *_TIMES})
+"""The kinds of core schemas that admit more than the JSON rules, and so need a strict validator."""
