@@ -267,7 +267,8 @@ def test_g5_the_manifest(run: Command) -> None:
         ),
         (
             ["list", "--tools", "cli_bad_tool:registry"],
-            "'a' of the tool f has no type. Annotate it. (cli_bad_tool.py, line 2)\n",
+            "'a' of the tool f has no type. Annotate it, such as a: Annotated[str, \"What it is\"]. "
+            "(cli_bad_tool.py, line 2)\n",
         ),
         (
             ["list", "--tools", "cli_relative:registry"],

@@ -1,5 +1,6 @@
 """`@tool`: what becomes of a function's parameters, docstring and return type, and what is refused (T1, T2, T7)."""
 
+import asyncio
 import dataclasses
 import functools
 import importlib
@@ -21,7 +22,17 @@ from pydantic import (
     model_validator,
 )
 
-from callboard import BreakerPolicy, RegistrationError, Registry, RetryPolicy, Tool, ToolContext, ToolError, tool
+from callboard import (
+    BreakerPolicy,
+    RegistrationError,
+    Registry,
+    RetryPolicy,
+    Tool,
+    ToolContext,
+    ToolError,
+    dynamic_tool,
+    tool,
+)
 from callboard.types import Logout, Mode, Wake
 
 pytestmark = pytest.mark.anyio
@@ -671,7 +682,35 @@ async def test_t1_refuses_signatures_that_a_model_could_not_call() -> None:
     for function in (many, named):
         assert "accepts any number of arguments" in await refused(function, description="d")
     assert "positional-only" in await refused(positional, description="d")
-    assert "'a' of the tool bare has no type. Annotate it." in await refused(bare, description="d")
+    advice = """'a' of the tool bare has no type. Annotate it, such as a: Annotated[str, "What it is"]."""
+    assert advice in await refused(bare, description="d")
+
+
+async def test_t1_refuses_a_function_whose_parameters_cannot_be_read() -> None:
+    assert "The parameters of <built-in function min> cannot be read." in await refused(min)
+    with pytest.raises(RegistrationError, match="parameters of <built-in function min> cannot be read"):
+        dynamic_tool("least", {}, min, description="d")
+
+
+async def test_t1_says_how_a_method_and_a_context_become_part_of_a_tool() -> None:
+    class Shop:
+        async def sell(self, article: Annotated[str, "Article"]) -> str:
+            """Sell."""
+            return article
+
+    async def watch(ctx) -> None: ...  # type: ignore[no-untyped-def]
+
+    assert "A method becomes a tool when it is bound, as in tool(instance.sell)." in await refused(Shop.sell)
+    assert await Registry([tool(Shop().sell)]).call("sell", {"article": "lamp"}) == "lamp"
+    assert "Annotate it: ctx: ToolContext." in await refused(watch)
+
+
+async def test_t1_refuses_a_tool_and_positional_options() -> None:
+    assert "google is a tool already. Apply @tool once" in await refused(tool(google))
+    assert "not str. Give options by name, as in @tool(name=…)." in await refused("google")
+    waiting = asyncio.sleep(0)
+    assert "not coroutine" in await refused(waiting)
+    waiting.close()
 
 
 async def test_t1_refuses_a_generator_that_is_not_async() -> None:
@@ -711,11 +750,11 @@ async def test_t1_refuses_types_that_json_cannot_represent() -> None:
         return type(of).__name__
 
     message = await refused(calls, description="d")
-    assert message.startswith("The types of the tool calls cannot be used: ")
-    assert "for the parameter 'back'. Use a type that JSON can represent" in message
-    assert "for the parameter 'of'" in await refused(holds, description="d")
-    assert "for the parameter 'of'" in await refused(flat, description="d")
-    assert "The types of the tool gives cannot be used" in await refused(gives, description="d")
+    assert message.startswith("The type of the parameter 'back' of the tool calls cannot be used: ")
+    assert "Use a type that JSON can represent, or add pydantic.WithJsonSchema to its annotation." in message
+    assert "The type of the parameter 'of' of the tool holds" in await refused(holds, description="d")
+    assert "The type of the parameter 'of' of the tool flat" in await refused(flat, description="d")
+    assert "The type of the result of the tool gives cannot be used" in await refused(gives, description="d")
     registry = Registry([tool(description="d")(describes)], dialects=("claude", "mcp"))
     assert await registry.call("describes", {"of": "x", "at": "y"}) == "Foreign"
 
@@ -729,11 +768,13 @@ async def test_t1_refuses_types_that_cannot_be_used() -> None:
     async def asks(a: Annotated[int, "A"]) -> None: ...
     async def unfinished(a: Unfinished) -> None: ...
 
-    assert "The types of the tool takes cannot be used" in await refused(takes, description="d")
-    assert "The types of the tool gives cannot be used" in await refused(gives, description="d")
+    assert "The type of the parameter 'a' of the tool takes cannot be used" in await refused(takes, description="d")
+    assert "The type of the result of the tool gives cannot be used" in await refused(gives, description="d")
     assert "annotation of the tool unknown cannot be resolved" in await refused(unknown, description="d")
-    assert "The types of the tool unfinished cannot be used" in await refused(unfinished, description="d")
-    assert "The types of the tool asks cannot be used" in await refused(asks, description="d", answer=Foreign)
+    assert "The type of the parameter 'a' of the tool unfinished cannot" in await refused(unfinished, description="d")
+    message = await refused(asks, description="d", answer=Foreign)
+    assert message.startswith("The type of the result of the tool asks cannot be used: Unable to generate")
+    assert "arbitrary_types_allowed" not in message
 
 
 @pytest.mark.parametrize("name", ["a b", "9a", "", "a" * 65, "a.b", "ä", "a\n", "-a", "a/b"])
@@ -772,7 +813,26 @@ async def test_t2_refuses_an_empty_description() -> None:
         ({"retry": 3}, "retry is 3; it must be a RetryPolicy, as in retry=RetryPolicy(…)."),
         ({"breaker": True}, "breaker is True; it must be a BreakerPolicy"),
         ({"timeout": "10"}, "timeout is '10'; it must be a number of seconds."),
-        ({"timeout": timedelta(seconds=3)}, "seconds=3); it must be a number of seconds."),
+        ({"timeout": timedelta(seconds=3)}, "seconds=3); it must be a number of seconds, such as 3."),
+        ({"namespace": None}, "namespace is None; it must be a non-empty string."),
+        ({"namespace": ""}, "namespace is ''; it must be a non-empty string."),
+        ({"usage": 3}, "usage is 3; it must be a string or None."),
+        ({"queue": 3}, "queue is 3; it must be a string or None."),
+        ({"idempotent": "no"}, "idempotent is 'no'; it must be True or False."),
+        ({"destructive": "no"}, "destructive is 'no'; it must be True, False or None."),
+        ({"lax": "no"}, "lax is 'no'; it must be True or False."),
+        ({"flatten": 0}, "flatten is 0; it must be True or False."),
+        ({"tags": None}, "tags is None; it must be a list of strings."),
+        ({"tags": [3]}, "tags is [3]; it must be a list of strings."),
+        ({"channels": {"text": 1}}, "channels is {'text': 1}; it must be a list of strings."),
+        ({"icons": [3]}, "icons is [3]; it must be a list of strings."),
+        ({"examples": {"query": "x"}}, "it must be a list of dicts of arguments."),
+        ({"examples": ["x"]}, "examples is ['x']; it must be a list of dicts of arguments."),
+        ({"renderers": {"voice": "short"}}, "it must be a dict of functions by channel."),
+        ({"asks": None}, "asks is None. Known: human_request, wallet_tx_request."),
+        ({"name": ""}, "'' cannot be the name of a tool"),
+        ({"name": 3}, "3 cannot be the name of a tool"),
+        ({"description": 3}, "The description of the tool google is 3; it must be a string."),
         ({"expires": float("nan")}, "expires is nan; it must be a number of seconds."),
         ({"inline_budget": None}, "inline_budget is None; it must be a number of seconds."),
         ({"concurrency": 1.5}, "concurrency is 1.5; it must be a whole number."),

@@ -67,6 +67,33 @@ def test_g1_a_plain_function_is_made_a_tool() -> None:
     assert Registry([plain]).names() == ("plain",)
 
 
+@pytest.mark.parametrize(
+    ("tools", "message"),
+    [
+        (None, "The tools must be a list of tools, not NoneType."),
+        (named("a"), "The tools must be a list of tools, not Tool. Put it into brackets: [tool]."),
+        ("shop", "The tools must be a list of tools, not str."),
+        ({"a": named("a")}, "The tools must be a list of tools, not dict."),
+        ([None], "A registry takes tools, functions and toolsets, not NoneType."),
+        ([[named("a")]], "A registry takes tools, functions and toolsets, not list."),
+        ([Settings], "The class Settings must be decorated with @tool and instantiated first: Settings(…)."),
+        ([min], "The parameters of <built-in function min> cannot be read."),
+    ],
+)
+def test_g1_what_is_no_tool_is_refused(tools: Any, message: str) -> None:
+    with pytest.raises(RegistrationError) as caught:
+        Registry(tools)
+    assert message in str(caught.value)
+
+
+def test_t4_an_empty_description_is_none() -> None:
+    async def take(it: Annotated[int, " "]) -> None:
+        """Take."""
+
+    with pytest.raises(RegistrationError, match=r"without a description: it\."):
+        Registry([take])
+
+
 def test_g1_toolsets_are_included() -> None:
     registry = Registry([named("a"), LocalToolset([named("b"), named("c")])])
     registry.include(LocalToolset([named("d")]))

@@ -19,12 +19,12 @@ from ..errors import RegistrationError
 from ..schemas.clean import clean
 from ..schemas.dialects import dialect
 from ..schemas.secrets import has_secrets
+from ..spelling import known_names
 from ..types import JSON, JSONSchema, Logout, Mode, Placement, RequestPurpose, Wake
 from .arguments import Arguments
 from .gates import Gate, check_gate
 from .handler import Handler
 from .policies import BreakerPolicy, RetryPolicy
-from .spelling import known_names
 
 if TYPE_CHECKING:
     from ..content import Block
@@ -142,10 +142,14 @@ class Tool(Generic[P, R]):
     """The cached value of `has_secrets`."""
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        if not _is_text(self.name) or not _NAME.fullmatch(self.name):
             raise RegistrationError(
                 f"{self.name!r} cannot be the name of a tool: providers accept up to 64 letters, digits, '_' and '-', "
                 "beginning with a letter or '_'."
+            )
+        if not _is_text(self.description):
+            raise RegistrationError(
+                f"The description of the tool {self.name} is {self.description!r}; it must be a string."
             )
         if not self.description.strip():
             raise RegistrationError(f"The tool {self.name} has no description. Add a docstring or description=.")
@@ -300,6 +304,10 @@ class Tool(Generic[P, R]):
         if self.handler is None:
             raise TypeError(f"{self.name} cannot be called: a person gives its result")
         return self.handler.function(*args, **kwargs)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _no_blocks(_: JSON) -> None: ...

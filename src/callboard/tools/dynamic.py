@@ -4,6 +4,7 @@ import copy
 from collections.abc import Awaitable, Callable
 from typing import Any, Unpack
 
+from ..checks import Check
 from ..errors import RegistrationError
 from ..schemas.clean import clean
 from ..types import JSONSchema
@@ -30,6 +31,7 @@ def dynamic_tool(
     Raises `RegistrationError` for an invalid schema, and `SchemaError` for one with external references.
     """
     check_options("dynamic_tool", options, Policy.__optional_keys__)
+    Check(RegistrationError).flag("lax", lax)
     context, parameter = dynamic_parameters(handler)
     return Tool(
         name=name,

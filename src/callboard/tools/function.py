@@ -1,20 +1,20 @@
 """`@tool`: a typed function, or a class that holds state, becomes a `Tool`."""
 
 import inspect
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
+from ..checks import Check
 from ..errors import RegistrationError
+from ..spelling import known_names
 from ..types import JSON, Logout, Mode, Placement, Wake
 from .definition import Tool
 from .docstrings import parse_docstring
 from .gates import Gate
 from .handler import HandlerKind
 from .policies import BreakerPolicy, RetryPolicy
-from .spelling import known_names
 
 P = ParamSpec("P")
 C = TypeVar("C")
@@ -77,8 +77,13 @@ def check_options(maker: str, options: Mapping[str, Any], known: Iterable[str]) 
             raise RegistrationError(f"{maker} has no option {name!r}. {known_names(name, sorted(known))}")
 
 
+_check = Check(RegistrationError)
 _DURATIONS = ("timeout", "total_timeout", "inline_budget", "estimated_duration", "expires")
 _COUNTS = ("result_limit", "concurrency")
+_FLAGS = ("idempotent", "as_prompt")
+_HINTS = ("read_only", "destructive", "open_world")
+"""Flags that need not be stated."""
+_TEXTS = ("topic", "group", "resource", "mime_type", "usage", "queue")
 _QUESTIONS = ("human_request", "wallet_tx_request")
 """The event kinds that ask a person."""
 
@@ -87,37 +92,35 @@ def policy(options: Policy) -> dict[str, Any]:
     """Convert options to fields of a `Tool`. Raises `RegistrationError` for an invalid value."""
     made: dict[str, Any] = dict(options)
     if (asks := options.get("asks", "human_request")) not in _QUESTIONS:
-        raise RegistrationError(f"asks is {asks!r}. {known_names(asks, _QUESTIONS)}")
-    for name in ("tags", "channels", "icons"):
-        if isinstance(made.get(name), str):
-            raise RegistrationError(f"{name} is the string {made[name]!r}; it must be a list of strings.")
-    made["tags"] = tuple(options.get("tags", ()))
-    made["icons"] = tuple(options.get("icons", ()))
+        raise RegistrationError(f"asks is {asks!r}. {known_names(str(asks), _QUESTIONS)}")
+    _check.text("namespace", options.get("namespace", "default"))
+    for name in _TEXTS:
+        _check.text(name, made.get(name), optional=True)
+    for name in _FLAGS + _HINTS:
+        _check.flag(name, made.get(name, False), optional=name in _HINTS)
+    for name in ("tags", "icons"):
+        made[name] = _check.texts(name, options.get(name, ()))
     if wrong := [icon for icon in made["icons"] if not icon.startswith(("https://", "data:image/"))]:
         raise RegistrationError(f"The icon {wrong[0][:80]!r} must be a URI that begins with https:// or data:image/.")
-    made["examples"] = tuple(options.get("examples", ()))
+    made["examples"] = _check.items("examples", options.get("examples", ()), Mapping, "a list of dicts of arguments")
     made["topic"] = options.get("topic") or ""
     channels = options.get("channels")
-    made["channels"] = None if channels is None else frozenset(channels)
-    made["renderers"] = MappingProxyType(dict(options.get("renderers") or {}))
+    made["channels"] = None if channels is None else frozenset(_check.texts("channels", channels))
+    made["renderers"] = _renderers(options.get("renderers"))
     for name, kind in (("retry", RetryPolicy), ("breaker", BreakerPolicy)):
-        if (value := made.get(name)) is not None and not isinstance(value, kind):
-            raise RegistrationError(
-                f"{name} is {value!r}; it must be a {kind.__name__}, as in {name}={kind.__name__}(…)."
-            )
+        _check.instance(name, made.get(name), kind)
     for name in _DURATIONS + _COUNTS:
         if name in made and (made[name] is not None or name == "inline_budget"):
-            _check_number(name, made[name])
+            (_check.count if name in _COUNTS else _check.seconds)(name, made[name], above=0)
     return made
 
 
-def _check_number(name: str, value: Any) -> None:
-    """Raise `RegistrationError` for a duration or a count that is not a number above 0."""
-    kinds, kind = (int, "a whole number") if name in _COUNTS else ((int, float), "a number of seconds")
-    if not isinstance(value, kinds) or isinstance(value, bool) or math.isnan(value):
-        raise RegistrationError(f"{name} is {value!r}; it must be {kind}.")
-    if value <= 0:
-        raise RegistrationError(f"{name} is {value}; it must be above 0.")
+def _renderers(given: Any) -> Mapping[str, Callable[[Any], str]]:
+    made: dict[Any, Any] = dict(cast("Mapping[Any, Any]", given)) if isinstance(given, Mapping) else {}
+    valid = given is None or isinstance(given, Mapping)
+    if not (valid and all(isinstance(channel, str) and callable(function) for channel, function in made.items())):
+        raise RegistrationError(f"renderers is {given!r}; it must be a dict of functions by channel.")
+    return MappingProxyType(made)
 
 
 class StatefulTool(Generic[P]):
@@ -132,6 +135,7 @@ class StatefulTool(Generic[P]):
         self._options = options
         self._scope = scope
         self.__doc__ = cls.__doc__
+        self.__name__ = getattr(cls, "__name__", "")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Tool:
         instance = self._cls(*args, **kwargs)
@@ -177,6 +181,13 @@ class _Decorator:
     @overload
     def __call__(self, function: Callable[P, R], /) -> Tool[P, R]: ...
     def __call__(self, function: Any, /) -> Any:
+        if isinstance(function, Tool):
+            raise RegistrationError(
+                f"{cast(Tool, function).name} is a tool already. Apply @tool once, with all options."
+            )
+        if not callable(function):
+            hint = " Give options by name, as in @tool(name=…)." if isinstance(function, str) else ""
+            raise RegistrationError(f"@tool decorates a function or a class, not {type(function).__name__}.{hint}")
         if isinstance(function, type):
             if "__call__" not in {name for base in function.__mro__[:-1] for name in vars(base)}:
                 raise RegistrationError(f"The class {function.__name__} needs a __call__ method to be a tool.")
@@ -187,12 +198,14 @@ class _Decorator:
 def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: str | None) -> Tool:
     from .signature import Signature  # with Pydantic's models, which only a process that makes a tool needs
 
-    if not callable(function):
-        raise RegistrationError(f"@tool decorates a function or a class, not {type(function).__name__}.")
     given = dict(options)
-    name = str(given.pop("name", None) or getattr(function, "__name__", type(function).__name__))
+    name: Any = given.pop("name", None)
+    if name is None:
+        name = getattr(function, "__name__", type(function).__name__)
     description, answer = cast("str | None", given.pop("description", None)), cast(Any, given.pop("answer", None))
-    lax, flatten = bool(given.pop("lax", True)), bool(given.pop("flatten", True))
+    lax, flatten = (cast("bool", given.pop(option, True)) for option in ("lax", "flatten"))
+    _check.flag("lax", lax)
+    _check.flag("flatten", flatten)
     documented = parse_docstring(getattr(function, "__doc__", None))
     signature = Signature(function, documented.parameters, name=name, scope=scope)
     if signature.kind is HandlerKind.STREAM:

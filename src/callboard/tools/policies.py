@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from ..errors import CallboardError, ErrorCategory
-from .spelling import known_names
+from ..spelling import known_names
 
 
 class BackoffStrategy(StrEnum):

@@ -73,7 +73,7 @@ class Registry:
         self._is_entering = False
         self._entered = AsyncExitStack()
         self._threads: CapacityLimiter | None = None
-        for given in tools:
+        for given in _listed(tools):
             if isinstance(given, Tool):  # first, because the check against a protocol is slow
                 self.register(cast(Tool, given))
             elif isinstance(given, Toolset):
@@ -89,9 +89,7 @@ class Registry:
         Raises `RegistrationError` for a taken name, unless the tool was made from the same function (as after a reload)
         or `replace` is set.
         """
-        if isinstance(given, StatefulTool):
-            raise RegistrationError("A class decorated with @tool must be instantiated first: register(TheClass(…)).")
-        tool = cast(Tool, given) if isinstance(given, Tool) else make_tool(given)
+        tool = cast(Tool, given) if isinstance(given, Tool) else _made(given)
         if tool.namespace == RESERVED_NAMESPACE and not (tool.origin or "").startswith("callboard."):
             raise RegistrationError(f"The namespace {RESERVED_NAMESPACE!r} is reserved for built-in tools.")
         before = self._tools.get(tool.name)
@@ -349,6 +347,27 @@ class Registry:
             change = Change(kind, name, self.names())
             for subscriber in tuple(self._subscribers):
                 subscriber.deliver(change)
+
+
+def _listed(tools: Any) -> Iterable[Any]:
+    """Return the tools that a registry was given. Raises `RegistrationError` if they are not a list of tools."""
+    name = type(tools).__name__
+    is_single = isinstance(tools, Tool | Toolset) or callable(tools)
+    if is_single or not isinstance(tools, Iterable) or isinstance(tools, str | bytes | Mapping):
+        hint = " Put it into brackets: [tool]." if is_single else ""
+        raise RegistrationError(f"The tools must be a list of tools, not {name}.{hint}")
+    return cast("Iterable[Any]", tools)
+
+
+def _made(given: Any) -> Tool:
+    """Make a tool from a function. Raises `RegistrationError` for something else, such as a class."""
+    if isinstance(given, StatefulTool | type):
+        decorated = "" if isinstance(given, StatefulTool) else "decorated with @tool and "
+        name = given.__name__
+        raise RegistrationError(f"The class {name} must be {decorated}instantiated first: {name}(…).")
+    if not callable(given):
+        raise RegistrationError(f"A registry takes tools, functions and toolsets, not {type(given).__name__}.")
+    return make_tool(given)
 
 
 def _is_reloaded(before: Tool, tool: Tool) -> bool:

@@ -47,7 +47,7 @@ class Signature:
         self.fields: dict[str, Any] = {}
         self.descriptions: dict[str, str] = {}
         """Descriptions given as plain strings beside the types, where Pydantic does not read them."""
-        for parameter in inspect.signature(function).parameters.values():
+        for parameter in readable_signature(function).parameters.values():
             annotation = hints.get(parameter.name, inspect.Parameter.empty)
             if _is_context(annotation):
                 if self.context is not None:
@@ -119,7 +119,7 @@ class Signature:
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise RegistrationError(f"{where} is positional-only, but arguments are passed by name.")
         if annotation is parameter.empty:
-            raise RegistrationError(f"{where} has no type. Annotate it.")
+            raise RegistrationError(f"{where} has no type. {_advice(parameter.name, self._name)}")
         extras: list[Any] = list(getattr(annotation, "__metadata__", ()))
         kind = get_args(annotation)[0] if extras else annotation
         if isinstance(parameter.default, FieldInfo):
@@ -128,7 +128,7 @@ class Signature:
             extras.append(Field(default=parameter.default))
         elif _admits_none(kind):
             extras.append(Field(default=None))
-        texts = [extra for extra in extras if isinstance(extra, str)]
+        texts = [extra for extra in extras if isinstance(extra, str) and extra.strip()]
         if len(texts) == len(extras) and (texts or described):  # unchanged, since building an annotation is slow
             self.descriptions[parameter.name] = texts[0] if texts else str(described)
             return annotation
@@ -147,32 +147,62 @@ class Signature:
             return None
         return (name, model) if all(info.is_required() for info in infos) else None
 
-    def _lacking_schema(self) -> str:
-        """Name the first parameter whose type has no JSON schema, or return an empty string."""
+    def _unusable(self, mode: _SchemaMode) -> str:
+        """Name the parameter whose type cannot be used."""
+        if mode == "serialization":
+            return "The type of the result"
         for name, annotation in self.fields.items():
             try:
-                _built(annotation, "validation")
-            except PydanticInvalidForJsonSchema:
-                return f", for the parameter {name!r}"
-        return ""
+                _built(annotation, mode)
+            except _UNUSABLE:
+                return f"The type of the parameter {name!r}"
+        return "A type"
 
     def _adapter(self, source: Any, mode: _SchemaMode = "validation") -> TypeAdapter[Any]:
         try:
             return _built(source, mode)
-        except PydanticInvalidForJsonSchema as error:
+        except _UNUSABLE as error:
+            lacks_schema = isinstance(error, PydanticInvalidForJsonSchema)
+            other = "add pydantic.WithJsonSchema to its annotation" if lacks_schema else "a Pydantic model"
             raise RegistrationError(
-                f"The types of the tool {self._name} cannot be used: {error.message}{self._lacking_schema()}. Use a "
-                "type that JSON can represent, or add pydantic.WithJsonSchema to its annotation."
+                f"{self._unusable(mode)} of the tool {self._name} cannot be used: {_reason(error)}. Use a type that "
+                f"JSON can represent, or {other}."
             ) from error
-        except (
-            PydanticSchemaGenerationError,
-            PydanticUndefinedAnnotation,
-            PydanticUserError,
-            SchemaError,
-            TypeError,
-        ) as error:
-            reason = str(error).partition("\n")[0]
-            raise RegistrationError(f"The types of the tool {self._name} cannot be used: {reason}") from error
+
+
+_UNUSABLE = (
+    PydanticInvalidForJsonSchema,
+    PydanticSchemaGenerationError,
+    PydanticUndefinedAnnotation,
+    PydanticUserError,
+    SchemaError,
+    TypeError,
+)
+"""Errors of Pydantic about a type."""
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason of an error of Pydantic, without advice about models and links."""
+    text = error.message if isinstance(error, PydanticUserError) else str(error)
+    return text.partition(" Set `arbitrary_types_allowed")[0].partition("\n")[0].rstrip(".:")
+
+
+def _advice(parameter: str, tool: str) -> str:
+    if parameter in ("self", "cls"):
+        return f"A method becomes a tool when it is bound, as in tool(instance.{tool}). @tool also decorates classes."
+    if parameter in ("ctx", "context"):
+        return f"Annotate it: {parameter}: ToolContext."
+    return f'Annotate it, such as {parameter}: Annotated[str, "What it is"].'
+
+
+def readable_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function. Raises `RegistrationError` if Python cannot read it."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise RegistrationError(
+            f"The parameters of {function!r} cannot be read. Write a function with types that calls it."
+        ) from error
 
 
 def _innermost(function: Any) -> Any:
@@ -239,7 +269,7 @@ def _admits_none(kind: Any) -> bool:
 
 def dynamic_parameters(function: Callable[..., Any]) -> tuple[str | None, str]:
     """Return the names of a dynamic handler's parameters: for the context, or None, and for the arguments."""
-    names = list(inspect.signature(function).parameters)
+    names = list(readable_signature(function).parameters)
     try:
         hints = inspect.get_annotations(inspect.unwrap(function), eval_str=True)
     except (NameError, TypeError):
