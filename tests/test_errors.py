@@ -1,11 +1,13 @@
 """The errors of Callboard: one root, stable codes, and the part that a model reads (X4)."""
 
 import json
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from callboard import CallboardError, ErrorCategory, RegistrationError, SchemaError, ToolError
-from callboard.errors import CATEGORIES, MissingExtraError, SettingsError
+from callboard.errors import CATEGORIES, MissingExtraError, SettingsError, ToolErrorInvalid
 
 TABLE = {  # category: retryable by default, reported to operators
     "validation": (False, False),
@@ -80,3 +82,24 @@ def test_a_missing_extra_is_named() -> None:
     error = MissingExtraError("Fetching", "http")
     assert str(error) == 'Fetching needs an optional part. Install it with: pip install "callboard[http]"'
     assert error.extra == "http"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"category": "transiant"}, "'transiant' is not a category of errors. Known: validation, execution, "),
+        ({"retry_after": timedelta(seconds=3)}, "retry_after is datetime.timedelta(seconds=3); it must be a number"),
+        ({"retry_after": "3"}, "retry_after is '3'; it must be a number of seconds."),
+        ({"retry_after": float("nan")}, "retry_after is nan; it must be a number of seconds."),
+        ({"retryable": "no"}, "retryable is 'no'; it must be True, False or None."),
+    ],
+)
+def test_x4_a_wrong_value_of_an_error_is_named(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ToolErrorInvalid) as caught:
+        ToolError("No lamps", **values)
+    assert message in str(caught.value)
+
+
+def test_x4_the_message_of_an_error_is_text() -> None:
+    message = ToolError(ValueError("no lamps")).to_model()["message"]  # pyright: ignore[reportArgumentType]
+    assert (message.__class__, message) == (str, "no lamps")

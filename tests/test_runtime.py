@@ -6,11 +6,22 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import aclosing
+from datetime import timedelta
 from typing import Any, Self
 
 import pytest
 
-from callboard import CallboardError, Registry, Runtime, RuntimeNotOpen, Session, tool
+from callboard import (
+    CallboardError,
+    CallIdInvalid,
+    Registry,
+    Runtime,
+    RuntimeNotOpen,
+    Session,
+    SettingsError,
+    ToolError,
+    tool,
+)
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreError
@@ -244,3 +255,62 @@ async def test_e1_runtime_that_has_ended_is_freed(store_url: str) -> None:
         while any(each() for each in ended):  # a thread of the store may still hold its last job
             gc.collect()
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"store": None}, "store is None; it must be the address of a store, such as sqlite:///callboard.db."),
+        ({"retry": 3}, "retry is 3; it must be a RetryPolicy, as in retry=RetryPolicy(…)."),
+        ({"breaker": 3}, "breaker is 3; it must be a BreakerPolicy"),
+        ({"limits": {"total": 3}}, "limits is {'total': 3}; it must be a Limits, as in limits=Limits(…)."),
+        ({"settings": {}}, "settings is {}; it must be a Settings"),
+        ({"workers": one}, "it must be a list of tools."),
+        ({"workers": ["one"]}, "workers is ['one']; it must be a list of tools."),
+        ({"grace": timedelta(seconds=3)}, "it must be a number of seconds, such as 3."),
+        ({"idle_after": None}, "idle_after is None; it must be a number of seconds."),
+        ({"blocked_after": 0}, "blocked_after is 0; it must be above 0."),
+        ({"keep_events": 0}, "keep_events is 0; it must be at least 1."),
+        ({"keep_for": "3"}, "keep_for is '3'; it must be a number of seconds."),
+        ({"keep_executions": -1}, "keep_executions is -1; it must be at least 0."),
+        ({"concurrency": "2"}, "concurrency is '2'; it must be a whole number."),
+        ({"queues": "gpu"}, "queues is the string 'gpu'; it must be a list of strings."),
+    ],
+)
+def test_e1_a_wrong_option_of_a_runtime_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Runtime([one], **options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"session_id": None}, "session_id is None; it must be a string."),
+        ({"user_id": 7}, "user_id is 7; it must be a string."),
+        ({"channel": ["text"]}, "channel is ['text']; it must be a string, such as 'text'."),
+        ({"namespaces": "shop"}, "namespaces is the string 'shop'; it must be a list of strings."),
+        ({"allow": [3]}, "allow is [3]; it must be a list of strings."),
+        ({"wake": "wak"}, "wake is 'wak'. Did you mean 'wake'? Known: wake, wait, ui_only."),
+    ],
+)
+async def test_e2_a_wrong_option_of_a_session_is_named(options: dict[str, Any], message: str) -> None:
+    async with Runtime([one]) as runtime:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            await runtime.open(**{"session_id": "s1", "user_id": "ann", **options})
+        assert message in str(caught.value)
+
+
+async def test_e2_wrong_ids_and_priorities_of_calls_are_named() -> None:
+    async with Runtime([one]) as runtime:
+        session = await runtime.open("s1", user_id="ann")
+        wrong: Any = None
+        outcome = await session.call(wrong)
+        assert outcome.error is not None
+        assert outcome.error.message == "There is no tool 'None'."
+        with pytest.raises(ToolError, match="There is no execution 'None'"):
+            await session.result(wrong)
+        with pytest.raises(ValueError, match="'None' is not a priority"):
+            await session.call("one", priority=wrong)
+        with pytest.raises(CallIdInvalid):
+            await session.call("one", call_id=3)  # pyright: ignore[reportArgumentType]

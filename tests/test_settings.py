@@ -1,6 +1,7 @@
 """Settings, from code and from the environment."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -63,3 +64,24 @@ def test_settings_from_code_are_checked_and_frozen() -> None:
         Settings(max_threads=0)
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings().max_threads = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"max_threads": "3"}, "The setting max_threads is '3'; it must be a whole number."),
+        ({"max_threads": None}, "The setting max_threads is None; it must be a whole number."),
+        ({"gates": {"beta": "yes"}}, "it must be a dict of True or False by name."),
+        ({"search_url": 3}, "The setting search_url is of type int; it must be a string."),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_named(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings(**values)
+    assert message in str(caught.value)
+
+
+def test_a_secret_of_a_wrong_type_is_not_shown() -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings(search_key=b"hunter2")  # pyright: ignore[reportArgumentType]
+    assert "hunter2" not in str(caught.value)

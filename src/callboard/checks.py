@@ -5,15 +5,13 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
-from .errors import CallboardError
-
 T = TypeVar("T")
 
 
 class Check:
     """Checks that raise one kind of error."""
 
-    def __init__(self, error: type[CallboardError]) -> None:
+    def __init__(self, error: type[Exception]) -> None:
         self._error = error
 
     def seconds(self, name: str, value: Any, *, above: float | None = None, least: float | None = None) -> None:

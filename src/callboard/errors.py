@@ -5,6 +5,7 @@ written for the model and holds nothing of the host. Information for operators (
 beside it, in `report` and `__cause__`.
 """
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -120,12 +121,27 @@ class RuntimeNotOpen(CallboardError):
     code = "runtime_not_open"
 
 
+class ToolErrorInvalid(CallboardError, ValueError):
+    """A `ToolError` is raised with a value that it does not have."""
+
+    code = "tool_error"
+
+
+def _category(name: Any) -> ErrorCategory:
+    try:
+        return ErrorCategory(name)
+    except ValueError:
+        known = ", ".join(ErrorCategory)
+        raise ToolErrorInvalid(f"{name!r} is not a category of errors. Known: {known}.") from None
+
+
 class ToolError(CallboardError):
     """A call failed. Raise it from a handler, with a message that the model can act on.
 
     `category` selects the defaults of `CATEGORIES`. `retryable=True` states that nothing was done, so that another
     attempt is safe even for a tool that is not idempotent. `retry_after` is in seconds. `details` is JSON data for the
-    model. `report` is for operators and never shown to a model.
+    model. `report` is for operators and never shown to a model. Raises `ToolErrorInvalid` for a category that does not
+    exist, and for other values that cannot be used.
     """
 
     code = "tool"
@@ -141,8 +157,12 @@ class ToolError(CallboardError):
         report: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.category = ErrorCategory(category)
+        self.message = message if message.__class__ is str else str(message)
+        self.category = category if isinstance(category, ErrorCategory) else _category(category)
+        if retryable is not None and retryable.__class__ is not bool:
+            raise ToolErrorInvalid(f"retryable is {retryable!r}; it must be True, False or None.")
+        if retry_after is not None and not (isinstance(retry_after, int | float) and not math.isnan(retry_after)):
+            raise ToolErrorInvalid(f"retry_after is {retry_after!r}; it must be a number of seconds.")
         self.retryable = retryable
         self.retry_after = retry_after
         self.details = details

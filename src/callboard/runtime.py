@@ -10,8 +10,9 @@ from weakref import WeakValueDictionary
 
 from .adapters.engines import LocalEngine, open_engine
 from .adapters.stores import migrate_store, open_store, store_status
+from .checks import Check
 from .clock import Clock, SystemClock
-from .errors import MissingExtraError
+from .errors import MissingExtraError, SettingsError
 from .execution.engine import GATEWAY_QUEUE, Engine, EngineError, check_names
 from .execution.limits import Limits
 from .execution.manager import ExecutionManager
@@ -83,13 +84,28 @@ class Runtime:
         recover: bool = True,
         blocked_after: float = 1.0,
     ) -> None:
+        _check.instance("retry", retry, RetryPolicy)
+        _check.instance("breaker", breaker, BreakerPolicy)
+        _check.instance("limits", limits, Limits)
+        _check.instance("settings", settings, Settings)
+        workers = _check.items("workers", workers, Tool, "a list of tools")
+        _check.seconds("grace", grace, least=0)
+        _check.seconds("idle_after", idle_after, least=0)
+        _check.seconds("blocked_after", blocked_after, above=0)
+        _check.count("keep_executions", keep_executions, least=0)
+        if keep_events is not None:
+            _check.count("keep_events", keep_events, least=1)
+        if keep_for is not None:
+            _check.seconds("keep_for", keep_for, above=0)
+        _check.count("concurrency", concurrency, least=1)
+        queues = _check.texts("queues", queues)
         self.registry = tools if isinstance(tools, Registry) else Registry(tools, settings=settings)
         self.clock = clock or SystemClock()
         limits = limits or _limits(self.registry.settings)
         self.manager = ExecutionManager(
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )
-        self.store = open_store(store) if isinstance(store, str) else store
+        self.store = _opened(store)
         self.store_kind = _store_kind(store)
         """The kind of the store: `memory`, `sqlite`, `postgresql` or `other`."""
         self.sessions = SessionManager(
@@ -154,8 +170,6 @@ class Runtime:
                 f"An engine needs a store that other machines can reach, and the {self.store_kind} store is {where} "
                 "only. Use a store at a postgresql:// address, or no engine."
             )
-        if concurrency < 1:
-            raise EngineError(f"concurrency is {concurrency}; it must be at least 1.")
         served = check_names(queues, QUEUE_NAME.fullmatch) if (queues := tuple(queues)) else (GATEWAY_QUEUE,)
         self.dispatcher = self.sessions.dispatch(engine, served)
         self.worker = self.sessions.worker(self.dispatcher, served, concurrency)
@@ -204,6 +218,9 @@ class Runtime:
             self.sessions.background.run(session.notice(message, tool=tool, seconds=seconds))
 
 
+_check = Check(SettingsError)
+
+
 def named_model(model: Any) -> Any:
     """Replace the name of a model that Pydantic AI does not know: `offline`, the model of the demo."""
     if model != "offline":
@@ -211,6 +228,15 @@ def named_model(model: Any) -> Any:
     from .demo.offline import offline_model
 
     return offline_model()
+
+
+def _opened(store: Any) -> Store:
+    """Return the store at an address, or a store as it is. Raises `StoreError` or `SettingsError`."""
+    if isinstance(store, str):
+        return open_store(store)
+    if not hasattr(store, "durable"):
+        raise SettingsError(f"store is {store!r}; it must be the address of a store, such as sqlite:///callboard.db.")
+    return store
 
 
 def _store_kind(store: str | Store) -> str:

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Self, cast
 
+from .checks import Check
 from .errors import SettingsError
 
 PREFIX = "CALLBOARD_"
@@ -68,10 +69,15 @@ class Settings:
     """Feature flags by lower-case name. `CALLBOARD_GATE_<NAME>` sets one."""
 
     def __post_init__(self) -> None:
+        check = Check(SettingsError)
         for each in fields(self):
-            value: Any = getattr(self, each.name)
-            if isinstance(value, int) and value <= 0:
-                raise SettingsError(f"The setting {each.name} is {value}; it must be above 0.")
+            name, value = f"The setting {each.name}", getattr(self, each.name)
+            if isinstance(each.default, int):
+                check.count(name, value, above=0)
+            elif each.name == "gates":
+                _check_gates(value)
+            elif not (isinstance(value, str) or value is None):  # the value may be a secret
+                raise SettingsError(f"{name} is of type {type(value).__name__}; it must be a string.")
         for name in ("gas_price_url", "search_url"):
             url: str | None = getattr(self, name)
             if url is not None and not url.startswith(("http://", "https://")):
@@ -96,6 +102,12 @@ class Settings:
             if name.startswith(GATE_PREFIX)
         }
         return cls(**given, gates=gates)
+
+
+def _check_gates(gates: Any) -> None:
+    flags: dict[Any, Any] | None = dict(cast("Mapping[Any, Any]", gates)) if isinstance(gates, Mapping) else None
+    if flags is None or not all(isinstance(name, str) and isinstance(flag, bool) for name, flag in flags.items()):
+        raise SettingsError(f"The setting gates is {gates!r}; it must be a dict of True or False by name.")
 
 
 def read_number(name: str, text: str) -> int:

@@ -3,8 +3,9 @@
 from typing import Any
 
 
-def shorten(text: str, limit: int = 200) -> str:
-    """Cut a text to `limit` characters and append its full length."""
+def shorten(text: Any, limit: int = 200) -> str:
+    """Cut a text, or what a caller gave instead of one, to `limit` characters and append its full length."""
+    text = text if isinstance(text, str) else str(text)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from .checks import Check
 from .errors import CallboardError
 
 
@@ -13,6 +14,12 @@ class LimitReached(CallboardError):
     """A turn or a session has reached a limit."""
 
     code = "limit_reached"
+
+
+class TurnLimitsError(CallboardError, ValueError):
+    """A limit of turns has an invalid value."""
+
+    code = "turn_limits"
 
 
 class TurnStatus(StrEnum):
@@ -41,6 +48,12 @@ class TurnLimits:
     """Input and output tokens of all turns of a session."""
     session_cost: float | None = None
     """Cost in US dollars, enforced if the price of the model is known."""
+
+    def __post_init__(self) -> None:
+        check = Check(TurnLimitsError)
+        for each in fields(self):
+            if (value := getattr(self, each.name)) is not None:
+                (check.number if each.name == "session_cost" else check.count)(each.name, value, least=0)
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """Retry and breaker policies (X5, X6): invalid values are refused."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -70,3 +71,23 @@ def test_x5_a_misspelt_value_is_answered_with_the_known_ones(policy: Any, values
     with pytest.raises(PolicyError) as caught:
         policy(**values)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("policy", "values", "message"),
+    [
+        (RetryPolicy, {"max_attempts": "3"}, "max_attempts is '3'; it must be a whole number."),
+        (RetryPolicy, {"max_attempts": 2.5}, "max_attempts is 2.5; it must be a whole number."),
+        (RetryPolicy, {"base_delay": timedelta(seconds=2)}, "it must be a number of seconds, such as 2."),
+        (RetryPolicy, {"max_delay": float("nan")}, "max_delay is nan; it must be a number of seconds."),
+        (RetryPolicy, {"retry_on": "transient"}, "retry_on is the string 'transient'; it must be a list of strings."),
+        (BreakerPolicy, {"failure_threshold": None}, "failure_threshold is None; it must be a whole number."),
+        (BreakerPolicy, {"recovery_time": "60"}, "recovery_time is '60'; it must be a number of seconds."),
+        (BreakerPolicy, {"hide_when_open": "no"}, "hide_when_open is 'no'; it must be True or False."),
+        (BreakerPolicy, {"scope": "target", "target": "host"}, "target is 'host'; it must be a function"),
+    ],
+)
+def test_x5_a_value_of_a_wrong_type_is_named(policy: Any, values: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        policy(**values)
+    assert message in str(caught.value)

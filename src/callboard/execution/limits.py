@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeAlias
 
+from ..checks import Check
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..tools.definition import Tool
 from .execution import Execution, Scope
@@ -40,9 +41,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            least = 0 if each.name == "queue" else 1
-            if (value := getattr(self, each.name)) < least:
-                raise LimitsError(f"the limit {each.name} is {value}; it must be at least {least}")
+            name, least = each.name, 0 if each.name == "queue" else 1
+            Check(LimitsError).count(f"The limit {name}", getattr(self, name), least=least)
 
 
 ToolKey: TypeAlias = tuple[str, str | None]

@@ -4,7 +4,9 @@ from typing import Any
 
 from ..errors import ToolError
 from ..execution.execution import Priority
+from ..spelling import known_names
 from ..tools.document import encode
+from ..types import Wake
 
 
 def parse_priority(name: str) -> Priority:
@@ -14,6 +16,14 @@ def parse_priority(name: str) -> Priority:
     except KeyError:
         names = ", ".join(priority.name.lower() for priority in Priority)
         raise ValueError(f"{name!r} is not a priority. Use one of: {names}.") from None
+
+
+def parse_wake(name: Wake | str) -> Wake:
+    """Return the effect of late results of that name. Raises `ValueError`."""
+    try:
+        return Wake(name)
+    except ValueError:
+        raise ValueError(f"wake is {name!r}. {known_names(str(name), Wake)}") from None
 
 
 def encode_arguments(arguments: Any) -> bytes:

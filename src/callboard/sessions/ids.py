@@ -31,10 +31,12 @@ def not_found(session_id: str) -> SessionNotFound:
 
 def is_valid_id(text: str) -> bool:
     """Return whether a text can be the id of a session, a user or a call."""
-    return 0 < len(text) <= MAX_ID and text.isprintable()
+    return text.__class__ is str and 0 < len(text) <= MAX_ID and text.isprintable()
 
 
 def check_id(name: str, value: str) -> None:
     """Raise `SessionIdInvalid` for a text that cannot be the id of a session or a user."""
+    if value.__class__ is not str:
+        raise SessionIdInvalid(f"{name} is {value!r}; it must be a string.")
     if not is_valid_id(value):
         raise SessionIdInvalid(f"{name} must have 1 to {MAX_ID} printable characters.")

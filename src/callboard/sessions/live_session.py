@@ -161,8 +161,8 @@ class LiveSession:
             self.check_running()
         if call_id is not None and not is_valid_id(call_id):
             raise CallIdInvalid(f"A call id has 1 to {MAX_ID} printable characters.")
-        if priority is not _NORMAL and isinstance(priority, str):
-            priority = parse_priority(priority)
+        if priority is not _NORMAL and not isinstance(priority, Priority):
+            priority = parse_priority(str(priority))
         try:
             document = arguments if isinstance(arguments, bytes) else encode_arguments(arguments)
             tool = self.toolbox.find(name)

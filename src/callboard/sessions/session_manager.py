@@ -31,6 +31,7 @@ from ..turns import Usage
 from ..types import Wake
 from .background_tasks import BackgroundTasks
 from .boards import Boards
+from .call_arguments import parse_wake
 from .change_notifications import ChangeNotifications
 from .conversation_port import ConversationPort, TurnListener
 from .conversation_scope import ConversationScope
@@ -177,9 +178,11 @@ class SessionManager:
             return known
         check_id("session_id", session_id)
         check_id("user_id", user_id)
+        if channel is not None and channel.__class__ is not str:
+            raise SessionIdInvalid(f"channel is {channel!r}; it must be a string, such as 'text'.")
         if channel is not None and not is_storable(channel):
             raise SessionIdInvalid("channel must not contain a NUL character or a lone surrogate.")
-        view, new_wake = View.of(namespaces, channel, allow), None if wake is None else Wake(wake)
+        view, new_wake = View.of(namespaces, channel, allow), None if wake is None else parse_wake(wake)
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             session = await self._loader.find_or_load(session_id)
             if session is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from ..checks import Check
 from ..errors import CallboardError, ErrorCategory
 from ..spelling import known_names
 
@@ -28,6 +29,7 @@ class PolicyError(CallboardError, ValueError):
     code = "policy"
 
 
+_check = Check(PolicyError)
 E = TypeVar("E", bound=StrEnum)
 
 
@@ -60,13 +62,14 @@ class RetryPolicy:
     """The categories of errors after which a safe call is attempted again."""
 
     def __post_init__(self) -> None:
+        _check.count("max_attempts", self.max_attempts, least=1)
+        _check.seconds("base_delay", self.base_delay, least=0)
+        _check.seconds("max_delay", self.max_delay, least=0)
+        _check.number("multiplier", self.multiplier, least=1)
         object.__setattr__(self, "strategy", _member("a strategy", self.strategy, BackoffStrategy))
-        categories = (_member("a category in retry_on", category, ErrorCategory) for category in self.retry_on)
+        given = _check.texts("retry_on", self.retry_on)
+        categories = (_member("a category in retry_on", category, ErrorCategory) for category in given)
         object.__setattr__(self, "retry_on", frozenset(categories))
-        if self.max_attempts < 1:
-            raise PolicyError(f"max_attempts is {self.max_attempts}; it must be at least 1, for the first attempt")
-        if self.base_delay < 0 or self.max_delay < 0 or self.multiplier < 1:
-            raise PolicyError("delays cannot be negative, and the multiplier cannot be below 1")
 
 
 class BreakerScope(StrEnum):
@@ -110,7 +113,9 @@ class BreakerPolicy:
             raise PolicyError(f"target= and a scope by target ({', '.join(_BY_TARGET)}) must be used together")
         if self.scope in _BY_TARGET and self.hide_when_open:
             raise PolicyError("hide_when_open cannot be used by target: other targets still work")
-        if self.failure_threshold < 1 or self.success_threshold < 1:
-            raise PolicyError("thresholds must be at least 1")
-        if self.recovery_time <= 0:
-            raise PolicyError("recovery_time must be above 0")
+        if self.target is not None and not callable(self.target):
+            raise PolicyError(f"target is {self.target!r}; it must be a function from the input to the target.")
+        _check.count("failure_threshold", self.failure_threshold, least=1)
+        _check.count("success_threshold", self.success_threshold, least=1)
+        _check.seconds("recovery_time", self.recovery_time, above=0)
+        _check.flag("hide_when_open", self.hide_when_open)

@@ -3,8 +3,11 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from ..checks import Check
 from .definition import RESERVED_NAMESPACE, Tool
 from .gates import is_open
+
+_check = Check(TypeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +23,10 @@ class View:
         cls, namespaces: Collection[str] | None = None, channel: str | None = None, allow: Collection[str] | None = None
     ) -> "View":
         """Make a view from any collections. Raises `TypeError` for a string, which is a collection too."""
-        if isinstance(namespaces, str) or isinstance(allow, str):
-            raise TypeError("namespaces and allow must be lists of names, not a string")
         return cls(
-            namespaces=None if namespaces is None else frozenset(namespaces),
+            namespaces=None if namespaces is None else frozenset(_check.texts("namespaces", namespaces)),
             channel=channel,
-            allow=None if allow is None else frozenset(allow),
+            allow=None if allow is None else frozenset(_check.texts("allow", allow)),
         )
 
     def admits(self, tool: Tool, flags: Mapping[str, bool]) -> bool:
