@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import callboard
 from callboard.cli.process import Exit
 
 PATIENCE = 90.0
@@ -126,3 +127,8 @@ def test_o3_closed_standard_streams_are_no_error(
     assert "Traceback" not in err
     assert bool(out) == bool(shown[0])
     assert options or bool(err) == bool(shown[1])
+
+
+def test_o3_python_runs_the_module_as_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "callboard", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"callboard {callboard.__version__}\n", "")
