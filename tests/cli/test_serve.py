@@ -3,15 +3,16 @@
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callboard import Runtime
-from callboard.chat.model import ModelUnavailable, compatible_model
+from callboard import CallboardError, Runtime
+from callboard.chat.model import ModelUnavailable, choose_model, compatible_model
 from callboard.cli.commands.doctor import Mark, check_model
+from callboard.cli.model_keys import check_key
 from callboard.server import launch
 from callboard.testing.providers import OpenAIChatDouble
 from callboard.tools.definition import RESERVED_NAMESPACE
@@ -110,3 +111,47 @@ def test_g5_doctor_needs_no_api_key_for_a_server_of_your_own(monkeypatch: pytest
     assert check_model("openai:llama3.2").mark is Mark.PROBLEM
     assert check_model("openai:llama3.2", "http://localhost:11434/v1").mark is Mark.OK
     assert check_model("offline", "http://localhost:11434/v1").mark is Mark.PROBLEM
+
+
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "GOOGLE_API_KEY", "GEMINI_API_KEY")
+
+
+@pytest.fixture
+def _without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("_without_keys")
+def test_c6_a_missing_key_is_found_before_the_server_is_loaded(serve: Serve) -> None:
+    done = serve("serve", "--model", "anthropic:claude-sonnet-5-5")
+    assert (done.code, serve.options) == (1, None)
+    assert done.err == (
+        "error: The model 'anthropic:claude-sonnet-5-5' needs an API key: "
+        "set the environment variable ANTHROPIC_API_KEY.\n"
+    )
+
+
+@pytest.mark.usefixtures("_without_keys")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Google's SDK
+@pytest.mark.parametrize("model", ["anthropic:x", "google:x", "openai:x", "openai-chat:x", "openai-responses:x"])
+@pytest.mark.parametrize("key", [None, *KEYS])
+def test_c6_the_early_check_of_a_key_agrees_with_the_provider(
+    monkeypatch: pytest.MonkeyPatch, model: str, key: str | None
+) -> None:
+    if key is not None:
+        monkeypatch.setenv(key, "http://127.0.0.1:1/v1" if key.endswith("URL") else "x")
+
+    def error_of(check: Callable[[str], object]) -> str | None:
+        try:
+            check(model)
+        except CallboardError as error:
+            return str(error)
+        return None
+
+    assert error_of(check_key) == error_of(choose_model)
+
+
+def test_c6_other_models_are_not_checked_early() -> None:
+    for model in ("offline", "anthropic", "ollama:llama", "test"):
+        check_key(model)

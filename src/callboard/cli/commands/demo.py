@@ -17,6 +17,7 @@ from ...runtime import Runtime
 from ...sessions.session import Session
 from ...toolkits import built_in
 from ..interrupts import Interrupts, alongside
+from ..model_keys import check_key
 from ..process import CommandError, Exit
 from ..terminal.chat import Chat
 from ..terminal.console import is_interactive, note, out, print_logs
@@ -69,6 +70,7 @@ def run_demo(
     if not (math.isfinite(pace) and 0 <= pace <= 60):
         raise CommandError("--pace must be a number of seconds from 0 to 60.", Exit.USAGE)
     chatting = not (script or as_json) and sys.stdin.isatty() and is_interactive(out)
+    check_key(model)
     raise typer.Exit(asyncio.run(_chat(model, store, pace) if chatting else _tour(model, store, pace, as_json)))
 
 

@@ -17,6 +17,7 @@ from ...errors import MissingExtraError
 from ...telemetry.logs import configure
 from ...tools.definition import RESERVED_NAMESPACE, Tool
 from ..mcp_servers import ServerFiles, Servers, add_servers
+from ..model_keys import check_key
 from ..options import EngineAddress, ServedSource, read_text
 from ..process import loading
 from ..terminal.console import out
@@ -72,6 +73,8 @@ def serve(
     Ctrl-C or SIGTERM stops the server: running turns get a grace period,
     streams end after their last event, and clients resume later.
     """
+    if base_url is None:
+        check_key(model)
     with loading():
         try:
             from ...server import launch
