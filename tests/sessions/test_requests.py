@@ -403,6 +403,8 @@ async def test_m3_answer_is_the_result(make: Make) -> None:
             with pytest.raises(AnswerInvalid, match="The answer does not fit the request") as refused:
                 await session.answer(request_id, answer)
             assert refused.value.problems
+            first = refused.value.problems[0]
+            assert f"\n- {first['path'] or 'answer'}: {first['message']}" in str(refused.value)
         await session.answer(request_id, {"name": "red"})
         assert (await ended(session, outcome.execution_id)).value == {"name": "red", "shade": 5}
         (request,) = await live_session(session).services.store.requests(session_id="s")

@@ -106,7 +106,9 @@ def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, 
             document = tool.result.write(tool.name, TypeAdapter(tool.answer).validate_json(document))
         return status, document
     except ValidationError as error:
-        raise AnswerInvalid("The answer does not fit the request.", problems_of(error)) from None
+        problems = problems_of(error)
+        lines = [f"- {problem['path'] or 'answer'}: {problem['message']}" for problem in problems]
+        raise AnswerInvalid("\n".join(["The answer does not fit the request:", *lines]), problems) from None
     except ToolError as error:
         raise AnswerInvalid(error.message, _problems(error)) from None
 
