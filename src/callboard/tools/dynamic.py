@@ -4,8 +4,10 @@ import copy
 from collections.abc import Awaitable, Callable
 from typing import Any, Unpack
 
+from pydantic_core import from_json
+
 from ..checks import Check
-from ..errors import RegistrationError
+from ..errors import RegistrationError, ToolError
 from ..schemas.clean import clean
 from ..types import JSONSchema
 from .definition import Tool
@@ -14,6 +16,7 @@ from .handler import Handler, HandlerKind
 from .result import Result
 from .schema_arguments import SchemaArguments, validator
 from .signature import dynamic_parameters
+from .validation_cost import ValidationCost
 
 
 def dynamic_tool(
@@ -49,4 +52,12 @@ def _result(schema: JSONSchema) -> Result:
     except (AttributeError, KeyError, TypeError):
         raise RegistrationError("The output schema is not a valid JSON schema.") from None
     declared = copy.deepcopy(schema)
-    return Result(declared=declared, is_valid=validator(declared, "output").is_valid)
+    check, cost = validator(declared, "output"), ValidationCost(declared)
+
+    def is_valid(written: bytes) -> bool:
+        value: Any = from_json(written)
+        if cost.is_too_high(value, len(written)):
+            raise ToolError("The result has too many values to check against the tool's schema.", category="resource")
+        return check.is_valid(value)
+
+    return Result(declared=declared, is_valid=is_valid)

@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, SchemaSerializer, from_json, to_json
+from pydantic_core import PydanticSerializationError, SchemaSerializer, to_json
 
 from ..errors import ErrorCategory, ToolError
 from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
@@ -38,13 +38,13 @@ class Result:
         model: Any = Any,
         adapter: TypeAdapter[Any] | None = None,
         declared: JSONSchema | None = None,
-        is_valid: Callable[[Any], bool] | None = None,
+        is_valid: Callable[[bytes], bool] | None = None,
     ) -> None:
         self.model = model
         self._adapter = adapter
         self._declared = declared
         self._is_valid = is_valid
-        """Validates JSON data against `declared`."""
+        """Validates JSON text against `declared`."""
         self._validate = None if adapter is None else adapter.validator.validate_python
         serializer = None if adapter is None else adapter.serializer
         self._serialize = to_json
@@ -69,7 +69,7 @@ class Result:
             if self._unbounded or len(written) > MAX_DIGITS:
                 self._check(tool, written)
             if self._dump is None:
-                if self._is_valid is not None and not self._is_valid(from_json(written)):
+                if self._is_valid is not None and not self._is_valid(written):
                     raise _wrong_type(tool, "it does not fit the output schema")
             elif b"null" in written:  # may stand for NaN
                 _check_finite(self._dump(value))

@@ -6,7 +6,7 @@ validator's retriever always fails.
 
 import copy
 import math
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from itertools import islice
 from typing import Any, NoReturn, cast
 
@@ -22,9 +22,13 @@ from .argument_repair import MAX_REPAIR_ROUNDS, InvalidLocation, repair_argument
 from .descriptions import undescribed_in_schema
 from .document import check_depth
 from .problems import MANY_PROBLEMS, MAX_PROBLEMS, REQUIRED, abbreviate, path_of, validation_error
+from .validation_cost import ValidationCost
 
 _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 """Keywords that declare properties outside of `properties`."""
+
+TOO_MANY = "There are too many values to check against the schema. Send fewer."
+NOT_DESCRIBED = "They do not fit the schema, and are too large or nested too deeply to say where."
 
 
 class SchemaArguments:
@@ -34,7 +38,7 @@ class SchemaArguments:
     that needs more than `max_pattern_bytes` of memory.
     """
 
-    __slots__ = ("_cleaned", "_lax", "_names", "_schema", "_secret", "_validator", "closed", "model")
+    __slots__ = ("_cleaned", "_cost", "_lax", "_names", "_schema", "_secret", "_validator", "closed", "model")
 
     def __init__(
         self, schema: JSONSchema, *, lax: bool, max_parts: int = MAX_NODES, max_pattern_bytes: int | None = None
@@ -57,6 +61,7 @@ class SchemaArguments:
         self._schema = {**({closing: False} if self.closed else {}), **schema, "type": "object"}
         self._lax = lax
         self._validator = validator(self._schema, max_pattern_bytes=max_pattern_bytes)
+        self._cost = ValidationCost(self._schema)
 
     def parse(self, tool: str, data: bytes) -> dict[str, Any]:
         check_depth(data)
@@ -65,14 +70,14 @@ class SchemaArguments:
         except ValueError as error:
             problem = Violation(path="", message=f"Invalid JSON: {error}", received=None)
             raise validation_error(tool, [problem]) from None
-        found = first = list(islice(self._problems(value), MANY_PROBLEMS))
+        found = first = self._problems(value, len(data))
         for _ in range(MAX_REPAIR_ROUNDS if 0 < len(found) < MANY_PROBLEMS else 0):
             locations = [at for at, _ in found]
             try:
                 better = repair_arguments(value, locations, self._cleaned, lax=self._lax) if locations else None
                 if better is None and (not self._lax or (better := _literals(value, locations)) is None):
                     break
-                value, found = better, list(islice(self._problems(better), MANY_PROBLEMS))
+                value, found = better, self._problems(better, len(data))
             except (ValueError, RecursionError):  # the repaired document is nested too deeply
                 break
         if found:
@@ -86,9 +91,20 @@ class SchemaArguments:
     def undescribed(self) -> tuple[str, ...]:
         return tuple(undescribed_in_schema(self._cleaned))
 
-    def _problems(self, value: Any) -> Iterator[tuple[InvalidLocation, Violation]]:
-        for error in self._validator.iter_errors(value):
-            yield _location(error), violation(error, self._names, is_secret=self._secret)
+    def _problems(self, value: Any, size: int) -> list[tuple[InvalidLocation, Violation]]:
+        """Return the problems in a value, whose JSON has `size` bytes; only one if describing them is too expensive."""
+        if self._cost.is_too_high(value, size):
+            return [_general(TOO_MANY)]
+        if self._validator.is_valid(value):
+            return []
+        if not self._cost.can_describe(value, size):
+            return [_general(NOT_DESCRIBED)]
+        errors = islice(self._validator.iter_errors(value), MANY_PROBLEMS)
+        return [(_location(error), violation(error, self._names, is_secret=self._secret)) for error in errors]
+
+
+def _general(message: str) -> tuple[InvalidLocation, Violation]:
+    return InvalidLocation([], False), Violation(path="", message=message, received=None)
 
 
 def _location(error: Any) -> InvalidLocation:

@@ -1,0 +1,153 @@
+"""The cost of validating a value against a JSON schema, estimated before it is spent.
+
+The validator runs in one piece, during which nothing else of the process runs. Its work is bounded neither by the
+schema nor by the value alone, but by their product. It remembers which definitions a value fits, but not why: to
+describe the problems in a value, it tries every branch of a recursive schema at every level of the value.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
+
+from ..schemas.references import recursive_references, resolve
+from ..types import JSONSchema
+
+MAX_CHECKS = 5_000_000
+"""Checks of a value against a part of a schema, each of which takes up to 0.4 µs."""
+MAX_DESCRIBED = 50_000
+"""Checks of a value in which problems are described, each of which takes up to 20 µs."""
+BACKTRACKING = 2_000
+"""Checks that take as long as a regular expression which the validator must try in several ways."""
+
+_BACKTRACKS = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9kg]|[*+?}]\+")
+_SAME_VALUE = ("not", "if", "then", "else")
+"""Keywords with a schema that the same value is checked against."""
+_SAME_VALUE_LISTS = ("allOf", "anyOf", "oneOf")
+_PARTS = (
+    *("additionalProperties", "unevaluatedProperties", "propertyNames"),
+    *("items", "additionalItems", "unevaluatedItems", "contains"),
+)
+"""Keywords with a schema that all parts of a value may be checked against."""
+
+
+class _Checks(NamedTuple):
+    here: int = 0
+    """Checks of a value itself."""
+    below: int = 0
+    """The most checks of any value in it."""
+    again: int = 0
+    """The most references to recursive definitions that any value in it is checked against."""
+
+    def __add__(self, other: "_Checks") -> "_Checks":  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _Checks(self.here + other.here, self.below + other.below, self.again + other.again)
+
+
+class ValidationCost:
+    """The cost of one schema, which must be valid."""
+
+    __slots__ = ("_branches", "_checks")
+
+    def __init__(self, schema: JSONSchema) -> None:
+        counter = _Counter(schema)
+        found = [counter.of(schema), *(counter.of({"$ref": each}) for each in counter.recursive)]
+        self._checks = max(max(each.here, each.below) for each in found)
+        self._branches = max(1, *(each.again for each in found))
+
+    def is_too_high(self, value: Any, size: int) -> bool:
+        """Return whether a value, whose JSON has `size` bytes, is too expensive to validate."""
+        return size * self._checks > MAX_CHECKS and _measure(value).values * self._checks > MAX_CHECKS
+
+    def can_describe(self, value: Any, size: int) -> bool:
+        """Return whether the problems in a value, whose JSON has `size` bytes, can be described."""
+        if self._branches == 1 and size * self._checks <= MAX_DESCRIBED:
+            return True
+        measured = _measure(value)
+        return measured.values * self._checks * self._branches**measured.depth <= MAX_DESCRIBED
+
+
+class _Counter:
+    """Counts the checks that a schema causes."""
+
+    def __init__(self, document: JSONSchema) -> None:
+        self._document = document
+        self.recursive = recursive_references(document)
+        self._known: dict[tuple[str, bool], _Checks] = {}
+
+    def of(self, schema: Any, *, is_part: bool = False) -> _Checks:
+        """Count the checks of a value against a schema; `is_part` says that it is a part of the value."""
+        if not isinstance(schema, dict):
+            return _Checks(1)
+        fields = cast("dict[str, Any]", schema)
+        found = _Checks(1 + _weight(fields))
+        if isinstance(reference := fields.get("$ref"), str):
+            found += self._referenced(reference, is_part)
+        same = [fields[keyword] for keyword in _SAME_VALUE if keyword in fields]
+        for keyword in _SAME_VALUE_LISTS:
+            same += _list(fields.get(keyword))
+        for each in (*same, *_named(fields.get("dependentSchemas"))):
+            found += self.of(each, is_part=is_part)
+        return found + self._parts(fields)
+
+    def _parts(self, fields: Mapping[str, Any]) -> _Checks:
+        """Count the checks of the parts of a value."""
+        distinct = [*_named(fields.get("properties")), *_list(fields.get("prefixItems")), *_list(fields.get("items"))]
+        shared = [fields[keyword] for keyword in _PARTS if isinstance(fields.get(keyword), dict)]
+        found = _most(self.of(each, is_part=True) for each in distinct)
+        for each in (*shared, *_named(fields.get("patternProperties"))):
+            found += _most([self.of(each, is_part=True)])
+        return found
+
+    def _referenced(self, reference: str, is_part: bool) -> _Checks:
+        if is_part and reference in self.recursive:
+            return _Checks(again=1)
+        key = reference, is_part
+        if key not in self._known:
+            self._known[key] = _Checks(1)  # for a definition that refers to itself for the same value
+            self._known[key] = self.of(resolve(self._document, reference), is_part=is_part)
+        return self._known[key]
+
+
+def _most(found: Iterable[_Checks]) -> _Checks:
+    """Return the most checks of any of these parts of a value, as checks below it."""
+    every = [*found, _Checks()]
+    return _Checks(0, max(max(each.here, each.below) for each in every), max(each.again for each in every))
+
+
+def _weight(fields: Mapping[str, Any]) -> int:
+    """Return the checks that are as expensive as the keywords of a schema which are not schemas."""
+    patterns = [fields.get("pattern"), *cast("dict[str, Any]", fields.get("patternProperties") or {})]
+    weight = sum(BACKTRACKING for each in patterns if isinstance(each, str) and _BACKTRACKS.search(each))
+    listed = max(len(_list(fields.get("required"))), len(cast("dict[str, Any]", fields.get("dependentRequired") or {})))
+    objects = sum(isinstance(each, dict | list) for each in _list(fields.get("enum")))
+    return weight + listed // 10 + objects + len(patterns) - 1
+
+
+def _named(value: Any) -> Iterable[Any]:
+    return cast("dict[str, Any]", value).values() if isinstance(value, dict) else ()
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+class _Measured(NamedTuple):
+    values: int
+    depth: int
+
+
+def _measure(value: Any) -> _Measured:
+    """Count the values in JSON data, names included, and their levels."""
+    values, depth, level = 0, -1, [value]
+    while level:
+        depth += 1
+        values += len(level)
+        following: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                fields = cast("dict[str, Any]", each)
+                values += len(fields)
+                following += fields.values()
+            elif isinstance(each, list):
+                following += cast("list[Any]", each)
+        level = following
+    return _Measured(values, depth)

@@ -1,0 +1,102 @@
+"""Schemas and values that are small, and would take minutes to validate. A test that hangs is one that fails."""
+
+import json
+from typing import Any
+
+import pytest
+
+from callboard import Registry, ToolError, dynamic_tool
+from callboard.tools import validation_cost
+
+pytestmark = pytest.mark.anyio
+
+NODE = {"$ref": "#/$defs/node"}
+
+
+async def _echo(arguments: dict[str, Any]) -> Any:
+    return arguments
+
+
+def _kind(name: str) -> dict[str, Any]:
+    properties = {
+        "type": {"const": name, "description": "The type"},
+        "children": {"type": "array", "items": NODE, "description": "The nodes in it"},
+    }
+    return {"type": "object", "properties": properties, "required": ["type"]}
+
+
+TREE = {
+    "type": "object",
+    "properties": {"tree": {**NODE, "description": "The tree"}},
+    "$defs": {"node": {"oneOf": [_kind("group"), _kind("list")]}},
+}
+"""Nodes of two types, both of which have children: to tell what is wrong, both are tried at every level."""
+
+
+def _tree(levels: int, leaf: str) -> dict[str, Any]:
+    return json.loads('{"tree":' + '{"type":"group","children":[' * levels + leaf + "]}" * levels + "}")
+
+
+def _tool(schema: dict[str, Any], output_schema: dict[str, Any] | None = None) -> Registry:
+    return Registry([dynamic_tool("draw", schema, _echo, description="Draw.", output_schema=output_schema)])
+
+
+async def test_h5_arguments_of_a_recursive_schema_are_checked_in_one_pass() -> None:
+    registry = _tool(TREE)
+    valid = _tree(40, '{"type":"list"}')
+    assert await registry.call("draw", valid) == valid
+    with pytest.raises(ToolError, match="nested too deeply to say where") as refused:
+        await registry.call("draw", _tree(40, '{"type":"oops"}'))
+    assert refused.value.category == "validation"
+
+
+async def test_h5_problems_are_described_where_that_is_cheap() -> None:
+    with pytest.raises(ToolError, match="tree: ") as refused:
+        await _tool(TREE).call("draw", _tree(2, '{"type":"oops"}'))
+    assert "too deeply" not in refused.value.message
+    wide = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "description": "A"}}}
+    with pytest.raises(ToolError, match=r"a\[4999\]|a\.4999|a/4999"):
+        await _tool(wide).call("draw", {"a": [*["x"] * 4_999, 5]})
+
+
+@pytest.mark.parametrize("hops", [1, 12])
+async def test_h5_definitions_that_refer_to_each_other_are_counted_together(hops: int) -> None:
+    """Each level of the value is checked against a chain of definitions, every one of which doubles the checks."""
+    names = [f"d{number}" for number in range(hops)]
+    definitions: dict[str, Any] = {
+        name: {"anyOf": [{"$ref": f"#/$defs/{following}"}] * 2}
+        for name, following in zip(names, [*names[1:], "node"], strict=True)
+    }
+    definitions["node"] = {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0", "description": "X"}}}
+    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0", "description": "X"}}, "$defs": definitions}
+    levels = 40 // hops
+    value = json.loads('{"x":' * levels + '{"x":1}' + "}" * levels)
+    with pytest.raises(ToolError, match="nested too deeply"):
+        await _tool(schema).call("draw", value)
+
+
+@pytest.mark.parametrize(
+    "part", [{"anyOf": [{"const": number} for number in range(5_000)]}, {"pattern": "^(?!(a+)+b)"}]
+)
+async def test_h5_values_times_checks_are_limited(part: dict[str, Any]) -> None:
+    items = {"type": "array", "items": part, "description": "The items"}
+    schema = {"type": "object", "properties": {"items": items}}
+    many = {"items": [4_999] * 10_000} if "anyOf" in part else {"items": ["aaa"] * 10_000}
+    few = {"items": many["items"][:10]}
+    with pytest.raises(ToolError, match="too many values to check"):
+        await _tool(schema).call("draw", many)
+    assert await _tool(schema).call("draw", few) == few
+    anything = {"type": "object", "additionalProperties": True}
+    with pytest.raises(ToolError, match="too many values to check") as refused:
+        await _tool(anything, schema).call("draw", many)
+    assert refused.value.category == "resource"
+    assert await _tool(anything, schema).call("draw", few) == few
+
+
+async def test_h5_a_large_value_of_an_ordinary_schema_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validation_cost, "MAX_CHECKS", 50_000)
+    item = {"type": "object", "properties": {"name": {"type": "string", "description": "The name"}}}
+    items = {"type": "array", "items": item, "description": "The items"}
+    value = {"items": [{"name": "x" * 1_000}] * 1_000}
+    schema = {"type": "object", "properties": {"items": items}}
+    assert await _tool(schema, schema).call("draw", value) == value
