@@ -1,6 +1,7 @@
 """The events of one call and of its nested calls, read from the board of its session."""
 
 import asyncio
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -9,20 +10,22 @@ from ...events.board import CursorExpired
 from ...events.event import Event, Events
 from ...events.kinds import EventKind
 from ...sessions.live_session import LiveSession
+from ...sessions.open_request import OpenRequest
 
-_WANTED = tuple(
-    f'{{"kind":"{kind}"'.encode()
-    for kind in (
-        EventKind.TOOL_PROGRESS,
-        EventKind.TOOL_PARTIAL,
-        EventKind.TOOL_RETRYING,
-        EventKind.HUMAN_REQUEST,
-        EventKind.HUMAN_ANSWER,
-        EventKind.WALLET_TX_REQUEST,
-        EventKind.WALLET_TX_RESPONSE,
-    )
-)
+
+def _beginnings(*kinds: EventKind) -> tuple[bytes, ...]:
+    return tuple(f'{{"kind":"{kind}"'.encode() for kind in kinds)
+
+
+_REQUESTS = _beginnings(EventKind.HUMAN_REQUEST, EventKind.WALLET_TX_REQUEST)
+_ANSWERS = _beginnings(EventKind.HUMAN_ANSWER, EventKind.WALLET_TX_RESPONSE)
+_REPORTS = _beginnings(EventKind.TOOL_PROGRESS, EventKind.TOOL_PARTIAL, EventKind.TOOL_RETRYING)
+_WANTED = (*_REPORTS, *_REQUESTS, *_ANSWERS)
 """The beginnings of the events that matter, so that others are not decoded."""
+_ENDS = _beginnings(EventKind.TOOL_RESULT)
+
+_EXECUTION = re.compile(rb'"execution_id":"([^"]+)"')
+_REQUEST = re.compile(rb'"request_id":"([^"]+)"')
 
 
 class CallEvents:
@@ -36,8 +39,8 @@ class CallEvents:
         self._related: dict[str, bool] = {}
         """Whether an execution is that of the call or nested in it, by id."""
         self._changed = asyncio.Event()
-        self.wakes_on_all = False
-        """Whether every event of the session ends a wait, not only those that matter to a client."""
+        self._requests: set[str] | None = None
+        """The open requests of the call; None until they are looked up."""
 
     @contextmanager
     def reading(self, *, refresh: bool) -> Generator[None]:
@@ -48,8 +51,29 @@ class CallEvents:
             yield
 
     def _receive(self, events: Events) -> None:
-        if self.wakes_on_all or any(line.startswith(_WANTED) for line in events.encoded):
+        if any(map(self._matters, events.encoded)):
             self._changed.set()
+
+    def _matters(self, line: bytes) -> bool:
+        """Return whether an event ends a wait. A session may have many calls: most events are of the others."""
+        if line.startswith(_ANSWERS):
+            return self._requests is None or any(each.decode() in self._requests for each in _REQUEST.findall(line))
+        if line.startswith(_REQUESTS):  # its arguments may have the name too
+            known = [self._known(each.decode()) for each in _EXECUTION.findall(line)]
+            return True in known or False not in known
+        if not line.startswith(_REPORTS) and (self._requests is None or not line.startswith(_ENDS)):
+            return False
+        found = _EXECUTION.search(line)
+        return found is not None and self._known(found[1].decode()) is not False
+
+    def _known(self, execution_id: str) -> bool | None:
+        """Return whether an execution is that of the call or nested in it; None if memory does not tell."""
+        current: str | None = execution_id
+        while current is not None and (execution := self._session.index.by_id.get(current)) is not None:
+            if execution.call_id == self.call_id:
+                return True
+            current = execution.parent_id
+        return False if current is None else self._related.get(execution_id)
 
     def notify(self, _: object = None) -> None:
         """End the current wait."""
@@ -96,6 +120,12 @@ class CallEvents:
         if (known := self._related.get(execution_id)) is None:
             known = self._related[execution_id] = await is_within(self._session, execution_id, self.call_id)
         return known
+
+    async def open_requests(self) -> list[OpenRequest]:
+        """Return the open requests of the call and of its nested calls. From now on, their ends end a wait too."""
+        found = [row for row in await self._session.requests() if await self.includes(row.execution_id)]
+        self._requests = {row.id for row in found}
+        return [OpenRequest.from_row(row) for row in found]
 
 
 async def is_within(session: LiveSession, execution_id: str, call_id: str) -> bool:

@@ -146,4 +146,5 @@ def task_head(session: Session, record: ExecutionRecord) -> dict[str, Any]:
 async def _requests(session: Session, call_id: str) -> list[OpenRequest]:
     """Return the open requests of a call and of its nested calls."""
     live = live_session(session)
-    return [each for each in await session.requests() if await is_within(live, each.execution_id, call_id)]
+    rows = [row for row in await live.requests() if await is_within(live, row.execution_id, call_id)]
+    return [OpenRequest.from_row(row) for row in rows]

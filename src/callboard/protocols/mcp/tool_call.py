@@ -184,7 +184,7 @@ class ToolCall:
         """End a call after its head start, because no transport goes on with it."""
         if self._watched is not None:
             self._cancellations.forget(self._watched)
-        if not await self._requests():
+        if not await self._events.open_requests():
             await self._session.cancel_call(self._events.call_id)
 
     async def _attended(self, work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class ToolCall:
         except asyncio.CancelledError:
             with CancelScope(shield=True):
                 is_by_client = self._watched is not None and await self._watched.is_by_client()
-                if is_by_client or not await self._requests():
+                if is_by_client or not await self._events.open_requests():
                     await self._session.cancel_call(self._events.call_id)
             self._end_wait()
             raise
@@ -241,10 +241,6 @@ class ToolCall:
         if self._pending is not None:
             self._pending.cancel()
             self._pending = None
-
-    async def _requests(self) -> list[OpenRequest]:
-        """Return the open requests of the call and of its nested calls."""
-        return [each for each in await self._session.requests() if await self._events.includes(each.execution_id)]
 
     async def _continued(self, state: RequestState, arguments: dict[str, Any]) -> str:
         """Deliver the answers of another round. Returns the id of the call that waits for them.
@@ -308,7 +304,7 @@ class ToolCall:
             if outcome is not None and self._tool.mode is Mode.BACKGROUND:
                 return await self._go_on(outcome, [])
             if asked or (outcome is not None and self._tool.mode is Mode.HUMAN):
-                asked = self._events.wakes_on_all = True
+                asked = True
                 answer = await self._ask(elicitations)
                 if answer is not None:
                     return answer
@@ -337,7 +333,7 @@ class ToolCall:
         """Ask the client's user for what the call waits for. Returns the result if the client does not wait for it."""
         if is_modern(self._ctx) and methods_of(self._ctx):
             await self._live.services.clock.sleep(SETTLE)
-        requests = await self._requests()
+        requests = await self._events.open_requests()
         elicitations.keep({each.id for each in requests})
         if not requests:
             return None
