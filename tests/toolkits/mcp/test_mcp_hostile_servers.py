@@ -2,10 +2,12 @@
 
 import asyncio
 import gzip
+import json
+import re
 import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +19,7 @@ from mcp import types
 
 from callboard import RegistrationError, Runtime, mcp_toolset
 from callboard.toolkits.mcp import McpToolset, mcp_toolsets
+from callboard.toolkits.mcp import connection as connection_module
 from callboard.toolkits.mcp import http_transport as http
 from callboard.toolkits.mcp import pins as pins_module
 from callboard.toolkits.mcp import toolset as toolset_module
@@ -125,6 +128,25 @@ async def test_h4_a_response_has_a_limit_of_bytes_and_values() -> None:
     assert await received(*events, content_type="text/event-stream") == b"".join(events)
     with pytest.raises(httpx2.ReadError, match="500,000 values"):
         await received(b"data: ", many, content_type="text/event-stream")
+
+
+async def test_h4_streams_are_opened_at_a_rate() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    limited = http.LimitedTransport(httpx2.MockTransport(lambda _: httpx2.Response(200)), sleep)
+    async with httpx2.AsyncClient(transport=limited) as client:
+        for _ in range(http.STREAM_BURST):
+            await client.get("http://server/mcp")
+        assert slept == []
+        for _ in range(int(http.STREAM_RATE) * 10):
+            await client.get("http://server/mcp")
+        assert slept[-1] > 5
+        count = len(slept)
+        await client.post("http://server/mcp")
+        assert len(slept) == count
 
 
 async def test_h4_the_older_transport_has_the_same_limits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,3 +278,54 @@ async def test_h4_an_error_with_the_code_of_a_lost_connection_is_an_ordinary_err
             assert outcome.error.category == "execution"
             assert "There is no such customer." in outcome.error.message
         assert made.toolset.problem is None
+
+
+# A server that does not end
+
+
+async def test_h4_a_server_that_does_not_let_its_session_end_is_connected_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It forgets its session at the first call, and never answers the request that ends the session."""
+    monkeypatch.setattr(connection_module, "CLOSE_TIMEOUT", 0.01)
+    calls = 0
+
+    def respond(message: dict[str, Any]) -> tuple[str, Any]:
+        nonlocal calls
+        match message["method"]:
+            case "initialize":
+                info = {"name": "hostile", "version": "1"}
+                return "200 OK", {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+            case "tools/list":
+                return "200 OK", {"tools": [{"name": "add", "inputSchema": OBJECT}]}
+            case "tools/call":
+                calls += 1
+                return "404 Not Found" if calls == 1 else "200 OK", {"content": [{"type": "text", "text": "done"}]}
+            case _:
+                return "202 Accepted", None
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                length = re.search(r"content-length: (\d+)", head)
+                body = await reader.readexactly(0 if length is None else int(length[1]))
+                if head.startswith("delete"):
+                    await reader.read()  # until the client gives up
+                    break
+                status, result = respond(json.loads(body)) if body else ("405 Method Not Allowed", None)
+                content = b""
+                if result is not None and status == "200 OK":
+                    content = json.dumps({"jsonrpc": "2.0", "id": json.loads(body)["id"], "result": result}).encode()
+                fields = f"content-type: application/json\r\nmcp-session-id: s\r\ncontent-length: {len(content)}"
+                writer.write(f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n".encode() + content)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    toolset = mcp_toolset(url, namespace="sample", mode="legacy", sleep=no_sleep, connect_timeout=5)
+    async with asyncio.timeout(DEADLINE), server, Runtime([toolset]) as runtime:
+        session = await runtime.open("desk", "ann")
+        outcome = await session.call("sample_add", {})  # repeated, because the server did nothing
+        assert (await session.result(outcome.execution_id)).value == "done"
+        assert calls == 2

@@ -29,6 +29,8 @@ from .watched_transport import WatchedTransport
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 60.0
 """Seconds before the first attempt to connect again, and between attempts at most."""
+CLOSE_TIMEOUT = 10.0
+"""Seconds that closing a lost connection may take: a server can let the request that ends the session wait."""
 STABLE_AFTER = 60.0
 """Seconds after which a connection counts as stable: the delays begin anew."""
 RELIST_DELAY = 1.0
@@ -126,18 +128,24 @@ class Connection:
     async def _live(self) -> None:
         """Connect, and return when the connection is lost. Raises the reason if it cannot be made."""
         self._lost, self._changed = anyio.Event(), anyio.Event()
+        is_closing = False
         with anyio.CancelScope(deadline=anyio.current_time() + self._connect_timeout) as scope:
             async with self._open() as client:
-                await self._on_tools(await self._list(client))
-                scope.deadline = math.inf
-                self._client, self.problem = client, None
-                self._connected.set()
-                self._settled.set()
-                async with anyio.create_task_group() as group:
-                    group.start_soon(self._follow, client)
-                    await self._lost.wait()
-                    group.cancel_scope.cancel()
-        if scope.cancelled_caught:
+                try:
+                    await self._on_tools(await self._list(client))
+                    scope.deadline = math.inf
+                    self._client, self.problem = client, None
+                    self._connected.set()
+                    self._settled.set()
+                    async with anyio.create_task_group() as group:
+                        group.start_soon(self._follow, client)
+                        await self._lost.wait()
+                        group.cancel_scope.cancel()
+                finally:
+                    if scope.deadline == math.inf:
+                        is_closing = True
+                        scope.deadline = anyio.current_time() + CLOSE_TIMEOUT
+        if scope.cancelled_caught and not is_closing:
             raise TimeoutError(f"it did not answer within {self._connect_timeout:g} s")
 
     def _disconnect(self) -> None:

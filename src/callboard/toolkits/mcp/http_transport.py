@@ -19,13 +19,17 @@ from .message_size import BYTE_BURST, BYTE_RATE, MAX_MESSAGE, MAX_VALUES, TooMan
 
 TIMEOUT = httpx2.Timeout(30.0, read=None)
 """Limits for connecting and sending. A response may take as long as the call may: each call has its own limit."""
+STREAM_BURST, STREAM_RATE = 50, 10.0
+"""Streams that are opened at once, and per second after that. A server says how soon the SDK resumes one: at once."""
 _EVENT_END = re.compile(rb"\n\n|\r\r|\r\n\r\n")
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class LimitedTransport(httpx2.AsyncBaseTransport):
-    """Limits the size and the speed of responses. The SDK limits the bytes of each event of a stream of events.
+    """Limits the size and the speed of responses, and how often streams are opened.
+
+    The SDK limits the bytes of each event of a stream of events.
 
     It asks for responses that are not compressed, and takes no others: a few kilobytes can become gigabytes.
     """
@@ -34,8 +38,11 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._sleep = sleep
         self._allowance = Allowance(BYTE_BURST, BYTE_RATE, time.monotonic)
+        self._streams = Allowance(STREAM_BURST, STREAM_RATE, time.monotonic)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET" and (delay := self._streams.spend(1)):
+            await self._sleep(delay)
         request.headers["accept-encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
         if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
