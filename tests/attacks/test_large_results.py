@@ -1,5 +1,7 @@
 """Hundreds of large results in a session: memory is bounded and released, and others are not affected (E6, H5)."""
 
+import asyncio
+
 import pytest
 
 from .conftest import StartNode, Users
@@ -45,3 +47,24 @@ async def test_e6_400_large_results_of_one_session_stay_within_the_limit(
     node: Node, users: Users, shared_url: str
 ) -> None:
     await attack(node, users, shared_url, results=400, most=130)
+
+
+async def test_h5_large_results_of_many_sessions_delay_no_other_user(
+    start_node: StartNode, users: Users, shared_url: str
+) -> None:
+    node = start_node(CALLBOARD_RATE_LIMIT="0")
+    async with users.victim.client(node) as client:
+        assert (await client.post("/api/sessions", json={"session_id": "bystander"})).status_code == 201
+    async with users.attacker.client(node) as client:
+
+        async def call(session_id: str) -> None:
+            assert (await client.post("/api/sessions", json={"session_id": session_id})).status_code == 201
+            body = {"session_id": session_id, "tool": "large", "arguments": {"size": MB}}
+            for _ in range(3):
+                answer = await client.post("/api/executions", json=body)
+                assert len(answer.json()["value"]) == MB
+
+        with bystander(node, users) as seen:
+            await asyncio.gather(*(call(f"mine-{number}") for number in range(16)))
+    report("48 results of 1 MB, 16 at a time", store=shared_url, seen=seen, memory=node.peak())
+    seen.unharmed()

@@ -1,17 +1,19 @@
 """The writer: which changes wait for later ones, which are written at once, and what becomes of a group that fails."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.storage import writer as module
 from callboard.storage.change import Change
 from callboard.storage.committer import ChangeGroup
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
-from callboard.storage.writer import Writer
+from callboard.storage.writer import GROUP_BYTES, LARGE, Writer
 
 pytestmark = pytest.mark.anyio
 
@@ -25,9 +27,13 @@ class FakeCommitter(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.groups: list[list[Change]] = []
+        self.committing: Callable[[], None] = lambda: None
+        """Called while a group is committed."""
 
     async def commit(self, changes: Sequence[Change]) -> list[int | Conflict]:
         self.groups.append(list(changes))
+        self.committing()
+        await asyncio.sleep(0)
         return [1] * len(changes)
 
 
@@ -36,20 +42,24 @@ class FakeSource:
 
     def __init__(self) -> None:
         self.staged: list[Change] = []
+        self.taken: list[Change] = []
         self.confirmed = asyncio.Event()
 
-    def stage(self, name: str) -> None:
-        self.staged.append(Change(name))
+    def stage(self, name: str, size: int = 0) -> None:
+        self.staged.append(Change(name, events=[bytes(size)]))
         self.confirmed.clear()
 
     def take(self) -> Sequence[Change]:
-        taken, self.staged = self.staged, []
-        return taken
+        assert not self.taken, "the changes that were taken before are not written yet"
+        self.taken, self.staged = self.staged, []
+        return self.taken
 
     def take_again(self) -> Sequence[Change]:
-        raise AssertionError("nothing is withdrawn")
+        return self.taken
 
     def written(self, results: Sequence[int | Conflict]) -> None:
+        assert len(results) == len(self.taken)
+        self.taken = []
         self.confirmed.set()
 
     def lost(self, error: StoreError) -> None:
@@ -123,6 +133,78 @@ async def test_d2_source_that_must_be_written_does_not_wait_again(monkeypatch: p
         assert names(committer) == [["ends", "next begins"]]
 
 
+async def test_h5_large_changes_are_written_alone_and_others_wait_for_one_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with opened(NEVER, monkeypatch) as (writer, committer):
+        first, second, early, late = FakeSource(), FakeSource(), FakeSource(), FakeSource()
+        late.stage("late")
+
+        def add_late() -> None:
+            if names(committer)[-1] == ["first"]:
+                writer.add(late)
+
+        committer.committing = add_late
+        first.stage("first", LARGE)
+        second.stage("second", LARGE)
+        early.stage("early", LARGE - 1)
+        for source in (first, second, early):
+            writer.add(source)
+        await second.confirmed.wait()
+        assert names(committer) == [["early"], ["first"], ["late"], ["second"]]
+
+
+async def test_h5_group_takes_no_more_sources_than_it_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(NEVER, monkeypatch) as (writer, committer):
+        sources = [FakeSource() for _ in range(2 * GROUP_BYTES // (LARGE - 1))]
+        for number, source in enumerate(sources):
+            source.stage(str(number), LARGE - 1)
+            writer.add(source)
+        await sources[-1].confirmed.wait()
+        assert [name for group in names(committer) for name in group] == [str(n) for n in range(len(sources))]
+        assert max(sum(change.size for change in group) for group in committer.groups) < GROUP_BYTES + LARGE
+
+
+async def test_h5_large_change_is_withdrawn_until_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(NEVER, monkeypatch) as (writer, committer):
+        small, large = FakeSource(), FakeSource()
+        withdrawn: list[bool] = []
+
+        def withdraw() -> None:
+            if not withdrawn:
+                large.taken = []
+                withdrawn.append(writer.withdraw(large))
+
+        committer.committing = withdraw
+        small.stage("small")
+        large.stage("large", LARGE)
+        writer.add(large)
+        writer.add(small)
+        await large.confirmed.wait()
+        assert withdrawn == [True]
+        assert names(committer) == [["small"]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([1, LARGE - 1, LARGE]), st.booleans()), max_size=40))
+def test_e5_every_change_is_written_once_and_in_the_order_of_its_source(steps: list[tuple[int, int, bool]]) -> None:
+    async def run() -> None:
+        committer = FakeCommitter()
+        writer, sources = Writer(committer), [FakeSource() for _ in range(5)]
+        writer.open()
+        for number, (source, size, is_pausing) in enumerate(steps):
+            sources[source].stage(f"{source}.{number}", size)
+            writer.add(sources[source])
+            if is_pausing:
+                await asyncio.sleep(0)
+        await writer.close()
+        written = [name for group in names(committer) for name in group]
+        for source in range(5):
+            staged = [f"{step[0]}.{number}" for number, step in enumerate(steps) if step[0] == source]
+            assert [name for name in written if name.startswith(f"{source}.")] == staged
+
+    asyncio.run(run())
+
+
 async def test_d2_tasks_that_wake_together_share_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(NEVER, monkeypatch) as (writer, committer):
         first, second = FakeSource(), FakeSource()
@@ -171,29 +253,15 @@ class FailingCommitter(FakeCommitter):
 
 
 class PatientSource(FakeSource):
-    """A source whose changes can be taken again, or are lost."""
+    """A source whose changes may be lost."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.taken: Sequence[Change] = ()
         self.error: StoreError | None = None
         self.stage(name)
 
-    def take(self) -> Sequence[Change]:
-        assert not self.taken, "the last changes are not written yet"
-        self.taken = super().take()
-        return self.taken
-
-    def take_again(self) -> Sequence[Change]:
-        return self.taken
-
-    def written(self, results: Sequence[int | Conflict]) -> None:
-        assert len(results) == len(self.taken)
-        self.taken = ()
-        super().written(results)
-
     def lost(self, error: StoreError) -> None:
-        self.taken, self.error = (), error
+        self.taken, self.error = [], error
 
 
 @pytest.fixture

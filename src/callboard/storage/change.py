@@ -97,6 +97,18 @@ class Change:
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
 
     @property
+    def size(self) -> int:
+        """The bytes of its documents."""
+        size = sum(map(len, self.events)) + sum(map(len, self.transcript))
+        for execution in self.executions:
+            row = execution.row
+            size += len(row.display_arguments) + len(row.errors)
+            size += len(row.document or b"") + len(row.value or b"") + len(row.error or b"")
+        for request in self.requests:
+            size += len(request.row.payload) + len(request.row.schema) + len(request.row.answer or b"")
+        return size
+
+    @property
     def is_quiet(self) -> bool:
         """Whether it only says how executions go: other processes may show it, and none has to act."""
         acted_on = self.session, self.title, self.requests, self.turns, self.inputs, self.deliveries

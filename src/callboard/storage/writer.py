@@ -7,12 +7,16 @@ source may withdraw a change until the store begins to commit its group: the gro
 A group that fails again and again, but is certainly not written, is set aside, so that others are written. It is tried
 again in halves, and in halves of these, until the source that is the cause fails alone.
 
+Large changes are committed alone, after the group that gathered before them: a database may take a second for the
+result of one user, and the changes of others wait for one such commit at most.
+
 While there is nothing to write, the writer probes the store, to notice early that it is unavailable or full.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Collection, Sequence
 from time import perf_counter
 from typing import Protocol, TypeVar
 
@@ -28,6 +32,10 @@ FIRST_DELAY, LONGEST_DELAY = 0.05, 1.0
 """Seconds between two attempts to write to a store that does not answer: the first pause and the longest."""
 GROUP = 2_000
 """The largest number of sources in one group."""
+GROUP_BYTES = 4 * 1024 * 1024
+"""The size in bytes from which a group takes no further source."""
+LARGE = 256 * 1024
+"""The size in bytes from which the changes of a source are written alone."""
 PROBE = 1.5
 """Seconds without a write after which the store is probed."""
 LINGER = 0.05
@@ -75,6 +83,8 @@ class Writer:
         self._linger_timer: asyncio.TimerHandle | None = None
         self._writing: list[tuple[Source, Sequence[Change]]] = []
         """The changes that are being written, by source."""
+        self._large: deque[Source] = deque()
+        """The sources whose changes are written alone, oldest first. Their changes are taken."""
         self._aside: list[list[Source]] = []
         """The groups that failed. Their changes are taken."""
         self._retry_timer: asyncio.TimerHandle | None = None
@@ -111,7 +121,7 @@ class Writer:
 
         Return False if it is too late, since the group may be committed. If it was not, it is formed again.
         """
-        return any(source in sources for sources in self._aside) or self._group.withdraw()
+        return source in self._held() or self._group.withdraw()
 
     def open(self) -> None:
         loop = asyncio.get_running_loop()
@@ -167,23 +177,43 @@ class Writer:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._waiting or self._aside or not self._closing:
+        while self._waiting or self._large or self._aside or not self._closing:
             await self._more.wait()
             await asyncio.sleep(0)  # tasks that wake with this one may have changes for the same group
-            aside = {source for sources in self._aside for source in sources}
-            sources = [source for source in self._waiting if source not in aside][:GROUP]
-            for source in sources:
-                del self._waiting[source]
-            if self._waiting.keys() <= aside and not self._closing:
+            held = self._held()
+            self._take_group(held)
+            if self._waiting.keys() <= held and not self._large and not self._closing:
                 self._more.clear()
             must_probe, self._must_probe = self._must_probe, False
-            if sources:
-                await self._write(sources)
-            elif must_probe:
+            if self._writing:
+                await self._write()
+            elif must_probe and not self._large:
                 await self._probe()
+            if self._large:
+                self._form_again([self._large.popleft()])
+                await self._write()
             if self._aside and (self._must_retry or self._closing):
                 await self._write_aside()
             self._idle_since = loop.time()
+
+    def _held(self) -> set[Source]:
+        """Return the sources whose changes are taken and wait to be written: they cannot give later ones yet."""
+        return {source for sources in (self._large, *self._aside) for source in sources}
+
+    def _take_group(self, held: Collection[Source]) -> None:
+        """Take the changes of a group of sources. Large ones are set aside, to be written alone."""
+        size = 0
+        for source in [source for source in self._waiting if source not in held][:GROUP]:
+            del self._waiting[source]
+            changes = _take(source)
+            added = sum(change.size for change in changes)
+            if added >= LARGE:
+                self._large.append(source)
+            elif changes:
+                self._writing.append((source, changes))
+                size += added
+                if size >= GROUP_BYTES:
+                    break
 
     def _probe_if_idle(self) -> None:
         """Have the store probed, if nothing was written for long enough.
@@ -205,8 +235,7 @@ class Writer:
         except Exception:
             log.exception("the runtime failed while it probed the store")
 
-    async def _write(self, sources: list[Source]) -> None:
-        self._writing = [(source, changes) for source in sources if (changes := _take(source))]
+    async def _write(self) -> None:
         self._must_retry |= not await self._write_group(TRIES)
 
     async def _write_group(self, tries: int) -> bool:
@@ -317,10 +346,9 @@ class Writer:
     def _give_up(self) -> None:
         """Fail everything that still waits to be written."""
         error = StoreUnavailable("The runtime has ended; this was not written.")
-        taken = dict(self._writing)
-        for sources in self._aside:
-            taken |= {source: source.take_again() for source in sources}
+        taken = dict(self._writing) | {source: source.take_again() for source in self._held()}
         self._writing, self._aside = [*taken.items()], []
+        self._large.clear()
         self._lose(error)
         while self._waiting:
             source, _ = self._waiting.popitem()
