@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +46,7 @@ def stream() -> Iterator[io.StringIO]:
     yield io.StringIO()
     root.handlers[:] = handlers
     root.setLevel(level)
+    logging.getLogger("httpx2").setLevel(logging.NOTSET)
 
 
 def lines(stream: io.StringIO) -> list[dict[str, Any]]:
@@ -214,6 +216,15 @@ def test_o2_long_messages_are_masked_before_they_are_cut() -> None:
 def test_o2_secrets_of_the_environment_are_known() -> None:
     masker = Masker.of_environment("given-one", environment={"MY_API_KEY": "plain words", "HOME": "/home/alice"})
     assert masker.text("plain words in /home/alice, given-one") == f"{MASK} in /home/alice, {MASK}"
+
+
+@pytest.mark.parametrize(("level", "logged"), [("info", False), ("debug", True)])
+def test_o2_urls_of_requests_are_logged_for_debugging_only(stream: io.StringIO, level: str, logged: bool) -> None:
+    configure(json=True, level=level, stream=stream)
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(204))
+    with httpx2.Client(transport=transport) as client:
+        client.get("https://example.com/hooks/only-for-you?key=abc")
+    assert ("only-for-you" in stream.getvalue()) == logged
 
 
 def test_o2_the_working_folder_is_not_a_secret() -> None:

@@ -20,6 +20,8 @@ MAX_MESSAGE = 10_000
 MAX_TRACE = 50_000
 """Characters of a traceback; the rest is cut off."""
 
+_REQUESTS = logging.getLogger("httpx2")
+"""The logger of the HTTP client, which logs the URL of each request."""
 _STANDARD = frozenset(
     {*logging.LogRecord("", 0, "", 0, "", None, None).__dict__, "message", "asctime", "taskName", "color_message"}
 )
@@ -109,13 +111,15 @@ def configure(
     """Configure the root logger to write one format, to stderr by default.
 
     `secrets` are values to mask, beside the environment's variables with secret names. It replaces the handler of an
-    earlier call, and keeps all others. Raises `ValueError` for an unknown level.
+    earlier call, and keeps all others. The lines of HTTP clients about their requests appear from the level DEBUG on,
+    because URLs can contain secrets. Raises `ValueError` for an unknown level.
     """
     masker = Masker.of_environment(*secrets)
     handler = _Handler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(masker) if json else PlainFormatter(masker))
     root = logging.getLogger()
     root.setLevel(level.upper() if isinstance(level, str) else level)
+    _REQUESTS.setLevel(logging.WARNING if root.level > logging.DEBUG else logging.NOTSET)
     for other in [each for each in root.handlers if isinstance(each, _Handler)]:
         root.removeHandler(other)
     root.addHandler(handler)
