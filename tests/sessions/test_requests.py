@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -410,6 +410,22 @@ async def test_m3_answer_is_the_result(make: Make) -> None:
         (request,) = await live_session(session).services.store.requests(session_id="s")
         assert request.status == "used"
         assert "tool_executing" not in [event.kind for event in await board_of(session)]
+
+
+@pytest.mark.parametrize("day", ["20240101", 20240101, 1704067200.0])
+async def test_m3_answer_gives_dates_as_texts_like_arguments(make: Make, day: Any) -> None:
+    @tool(mode="human", answer=date)
+    async def due_day(task: Annotated[str, "What is due"]) -> date:  # pyright: ignore[reportReturnType]
+        """Let a person choose a day."""
+
+    async with make(due_day) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("due_day", {"task": "taxes"})
+        request = await the_request(session)
+        with pytest.raises(AnswerInvalid, match="Input should be a date such as '2026-09-01'"):
+            await session.answer(request.id, day)
+        await session.answer(request.id, "2024-01-01")
+        assert (await ended(session, outcome.execution_id)).value == "2024-01-01"
 
 
 async def test_m3_answer_that_has_a_field_named_approved_is_an_answer(make: Make) -> None:

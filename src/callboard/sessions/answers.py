@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import SchemaValidator, from_json, to_json
 
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.kinds import EventKind
@@ -24,6 +24,7 @@ from ..storage.rows import RequestRow
 from ..tools.definition import Tool
 from ..tools.document import encode
 from ..tools.problems import problems_of
+from ..tools.validators import strict_validator
 from ..types import RequestPurpose
 
 MAX_ANSWER_BYTES = 256 * 1024
@@ -103,7 +104,7 @@ def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, 
         else:
             status = "answered"
         if tool is not None and tool.answer is not None:
-            document = tool.result.write(tool.name, TypeAdapter(tool.answer).validate_json(document))
+            document = tool.result.write(tool.name, _validator(tool).validate_json(document))
         return status, document
     except ValidationError as error:
         problems = problems_of(error)
@@ -129,6 +130,17 @@ def answer_schema(tool: Tool) -> bytes:
         answer = tool.answer if tool.handler is None else decision
         schema = _schemas[tool] = to_json(TypeAdapter[Any](answer).json_schema())
     return schema
+
+
+_validators: WeakKeyDictionary[Tool, SchemaValidator] = WeakKeyDictionary()
+
+
+def _validator(tool: Tool) -> SchemaValidator:
+    """Return the validator of the answers to a tool's requests. Answers follow the same rules as arguments."""
+    if (validator := _validators.get(tool)) is None:
+        schema = TypeAdapter[Any](tool.answer).core_schema
+        validator = _validators[tool] = strict_validator(schema, lax=True)
+    return validator
 
 
 def binding(execution: Execution, payload: bytes) -> str:
@@ -170,7 +182,7 @@ def interpret_answer(row: RequestRow, execution: Execution) -> HumanDecision:
         return HumanDecision(ToolError(failure["message"], category=ErrorCategory(failure["category"])))
     if tool.handler is None:
         try:
-            return HumanDecision(value=TypeAdapter(tool.answer).validate_json(row.answer or b"null"))
+            return HumanDecision(value=_validator(tool).validate_json(row.answer or b"null"))
         except ValidationError:  # a process without the tool accepted it
             return _refusal("The person's answer does not fit the request.", ErrorCategory.VALIDATION)
     fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
