@@ -1,4 +1,6 @@
-"""A server over stdio that writes raw messages of the handshake era, so that it can break any rule.
+"""A server over stdio that writes raw messages, so that it can break any rule.
+
+It is of the handshake era, but of the stateless era if it sends a prepared result.
 
 The first argument says how it is hostile, the second is a folder in which it keeps its state.
 """
@@ -15,6 +17,16 @@ INFO = {
     "protocolVersion": "2025-06-18",
     "capabilities": {"tools": {"listChanged": True}},
     "serverInfo": {"name": "hostile", "version": "1"},
+}
+
+
+DISCOVERED = {
+    "resultType": "complete",
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}},
+    "serverInfo": {"name": "hostile", "version": "1"},
+    "ttlMs": 0,
+    "cacheScope": "private",
 }
 
 
@@ -48,6 +60,8 @@ def call(request: dict[str, Any]) -> None:
     if HOW == "change" and not (STATE / "changed").exists():
         (STATE / "changed").touch()
         os._exit(1)
+    elif HOW == "result":
+        reply(request, json.loads((STATE / "result").read_text()))
     elif HOW == "refuse":
         refuse(request, "There is no such customer.")
     elif HOW == "numbers":
@@ -70,6 +84,12 @@ for line in sys.stdin.buffer:
         refuse(message, "\x1b[2Jfirst\nsecond" + "x" * 100_000)
     elif method == "initialize":
         reply(message, INFO)
+    elif method == "server/discover" and HOW == "result":
+        reply(message, DISCOVERED)
+    elif method == "server/discover":
+        send({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "unknown method"}})
+    elif method == "tools/list" and HOW == "result":
+        reply(message, {"tools": tools(), "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
     elif method == "tools/list":
         reply(message, {"tools": tools()})
         if HOW == "requests":
@@ -79,3 +99,5 @@ for line in sys.stdin.buffer:
             send(b'{"jsonrpc":"2.0","method":"notifications/x","params":{"a":[' + b"[]," * 600_000 + b"0]}}")
     elif method == "tools/call":
         call(message)
+    elif method == "tasks/get":
+        reply(message, json.loads((STATE / "task").read_text()))

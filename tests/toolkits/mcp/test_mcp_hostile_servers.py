@@ -38,7 +38,8 @@ OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
 async def hostile(how: str, state: Path, **options: Any) -> AsyncGenerator[Stage]:
     """Start the hostile server, connect to it, and open a session."""
     command = [sys.executable, str(SERVER), how, str(state)]
-    toolset = mcp_toolset(command, namespace="sample", mode="legacy", sleep=options.pop("sleep", no_sleep), **options)
+    options = {"mode": "legacy", "sleep": no_sleep, **options}
+    toolset = mcp_toolset(command, namespace="sample", **options)
     async with asyncio.timeout(DEADLINE), Runtime([toolset]) as runtime:
         yield Stage(toolset, runtime, await runtime.open("desk", "ann"), state)
 
@@ -174,6 +175,58 @@ async def test_h4_numbers_count_for_the_size_of_a_result(tmp_path: Path) -> None
         assert (await made.call("make_payment")).error.category == "permanent"
     async with hostile("numbers", tmp_path, max_result_bytes=400_000) as made:
         assert len((await made.call("make_payment")).value["a"]) == 1_000
+
+
+MALFORMED: list[dict[str, Any]] = [
+    {},
+    {"content": 5},
+    {"content": [{"type": "hologram"}]},
+    {"content": [], "structuredContent": 5},
+    {"resultType": "task"},
+    {"resultType": "task", "taskId": 5},
+    {"resultType": "input_required", "inputRequests": 5},
+    {"resultType": "input_required", "inputRequests": [5]},
+    {"resultType": "input_required", "inputRequests": {"a": 5}},
+    {"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create"}}},
+    {"resultType": "input_required", "inputRequests": {}, "requestState": 5},
+]
+
+
+@pytest.mark.parametrize("result", MALFORMED, ids=str)
+async def test_h4_a_malformed_result_is_a_failure_of_the_server(
+    result: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "result").write_text(json.dumps(result))
+    async with hostile("result", tmp_path, mode="auto") as made:
+        outcome = await made.call("make_payment")
+        assert outcome.error is not None
+        assert "answered with a result that is not valid" in outcome.error.message
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+MALFORMED_TASKS: list[dict[str, Any]] = [
+    {"resultType": "complete"},
+    {"resultType": "complete", "taskId": "t", "status": 5},
+    {"resultType": "complete", "taskId": "t", "pollIntervalMs": "soon"},
+    {"resultType": "complete", "taskId": "t", "status": "completed", "result": 5},
+    {"resultType": "complete", "taskId": "t", "status": "completed", "result": {"content": 5}},
+    {"resultType": "complete", "taskId": "t", "status": "failed", "error": 5},
+    {"resultType": "complete", "taskId": "t", "status": "input_required", "inputRequests": [5]},
+    {"resultType": "complete", "taskId": "t", "status": "input_required", "inputRequests": {"a": 5}},
+]
+
+
+@pytest.mark.parametrize("task", MALFORMED_TASKS, ids=str)
+async def test_h4_a_malformed_task_is_a_failure_of_the_server(
+    task: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "result").write_text(json.dumps({"resultType": "task", "taskId": "t"}))
+    (tmp_path / "task").write_text(json.dumps(task))
+    async with hostile("result", tmp_path, mode="auto") as made:
+        outcome = await made.call("make_payment")
+        assert outcome.error is not None
+        assert "answered with a result that is not valid" in outcome.error.message
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def test_h4_a_server_that_does_not_read_responses_is_disconnected(tmp_path: Path) -> None:

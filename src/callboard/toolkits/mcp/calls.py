@@ -3,8 +3,8 @@
 A call may take several requests: the server can ask for input, which a person gives, or go on as a task.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
@@ -15,7 +15,7 @@ from callboard import ToolContext, ToolError
 from .active_call import MAX_QUESTIONS, ActiveCall
 from .connection import Connection, Sleep
 from .questions import Questions
-from .raw_request import send_raw
+from .raw_request import InputRequests, send_raw
 from .results import bad_result, is_loss, protocol_error, read_result
 from .task_extension import follow_task
 
@@ -101,24 +101,24 @@ class Calls:
             if kind == "task":
                 call.pause()  # a task has no time limit: the server decides how long it takes
 
-                async def answer(requests: Mapping[str, Any]) -> dict[str, Any]:
+                async def answer(requests: InputRequests) -> dict[str, Any]:
                     return await self._answers(call, requests)
 
                 return await follow_task(client, raw, answer=answer, report=call.report, sleep=self._sleep)
             if kind != "input_required":
                 return raw
-            asked: dict[str, Any] = raw.get("inputRequests") or {}
+            asked: InputRequests = raw.get("inputRequests") or {}  # the SDK has checked its form
             responses = await self._answers(call, asked) if asked else None
             state = raw.get("requestState")
             if not asked:
                 await self._sleep(0.25)
         raise self._asked_too_often()
 
-    async def _answers(self, call: ActiveCall, requests: Mapping[str, Any]) -> dict[str, Any]:
+    async def _answers(self, call: ActiveCall, requests: InputRequests) -> dict[str, Any]:
         """Answer the requests of a server, one after the other. Raises `ToolError` for anything but questions."""
         answers: dict[str, Any] = {}
         for key, request in requests.items():
-            if cast("Mapping[str, Any]", request).get("method") != "elicitation/create":
+            if request.get("method") != "elicitation/create":
                 raise ToolError(f"The MCP server {self._server} asked for something that only some clients have.")
             if not call.may_ask():
                 raise self._asked_too_often()

@@ -8,6 +8,8 @@ from typing import Any
 from mcp import Client
 from pydantic import TypeAdapter
 
+InputRequests = dict[str, dict[str, Any]]
+"""What a server asks for, by its keys, as JSON data."""
 _DATA: Any = TypeAdapter(dict[str, Any])
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from callboard import ToolError
 
-from .raw_request import send_raw
+from .raw_request import InputRequests, send_raw
 
 TASKS = "io.modelcontextprotocol/tasks"
 SHORTEST_POLL, DEFAULT_POLL, LONGEST_POLL = 0.05, 1.0, 30.0
@@ -24,8 +24,8 @@ SHORTEST_POLL, DEFAULT_POLL, LONGEST_POLL = 0.05, 1.0, 30.0
 CANCEL_TIMEOUT = 5.0
 """Seconds that telling the server about a cancellation may take."""
 
-Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
-"""Answers the requests of a task: JSON of requests by key, to JSON of responses by key."""
+Answer = Callable[[InputRequests], Awaitable[dict[str, Any]]]
+"""Answers the requests of a task, with the JSON of responses by key."""
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -60,7 +60,7 @@ class TaskState(BaseModel):
     status: str = "working"
     status_message: str | None = Field(default=None, alias="statusMessage")
     poll_interval: float | None = Field(default=None, alias="pollIntervalMs")
-    input_requests: dict[str, Any] | None = Field(default=None, alias="inputRequests")
+    input_requests: InputRequests | None = Field(default=None, alias="inputRequests")
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
 
