@@ -1,5 +1,6 @@
 """Mistakes of people, models and clocks: each is a clear error or is handled, without side effects (B3, E2)."""
 
+import re
 from typing import Annotated, Any
 
 import pytest
@@ -167,3 +168,23 @@ async def test_b1_clock_set_back_does_not_change_the_order(store_url: str) -> No
         records = await session.history()
         assert [record.ran_for is not None and record.ran_for >= 0 for record in records] == [True] * 10
         await session.close()
+
+
+async def test_wrong_arguments_of_a_program_are_refused_where_they_are_given(make: Make) -> None:
+    async with make(echo) as runtime:
+        session: Any = await runtime.open("s", "ann")
+        for call, message in (
+            (lambda: session.call(echo), "name it as a string: 'echo'"),
+            (lambda: session.events(after="x"), "after is 'x'; it must be a whole number"),
+            (lambda: session.events(family="chats"), "There is no family 'chats'. Did you mean 'chat'?"),
+            (lambda: session.subscribe(None), "callback is None; it must be a function"),
+            (lambda: session.subscribe(print, after=1.5), "after is 1.5; it must be a whole number"),
+        ):
+            with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+                call()
+        assert await board_of(session) == []
+
+
+async def test_wrong_model_is_named_with_what_is_expected() -> None:
+    with pytest.raises(CallboardError, match="model is 3; it must be a name, such as 'offline'"):
+        Runtime([echo], model=3)

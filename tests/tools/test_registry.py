@@ -792,3 +792,8 @@ async def test_t5_call_takes_data_and_call_json_takes_text_or_bytes() -> None:
     assert await registry.call("a") == 0
     assert await registry.call_json("a", '{"a": 2}') == b"2"
     assert await registry.call_json("a", b'{"a": 2}') == b"2"
+
+
+def test_g1_dialects_of_a_registry_are_a_list() -> None:
+    with pytest.raises(RegistrationError, match="dialects is the string 'openai'; it must be a list of strings"):
+        Registry(dialects="openai")

@@ -3,7 +3,7 @@
 import os
 import re
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from pydantic_ai.exceptions import UserError
@@ -23,8 +23,10 @@ def choose_model(model: Any) -> Model:
 
     Raises `ModelUnavailable`, which names the environment variable or the package that is missing.
     """
+    if not isinstance(model, Model | str):
+        raise ModelUnavailable(f"model is {model!r}; it must be a name, such as 'offline', or a model of Pydantic AI.")
     try:
-        return infer_model(model)
+        return infer_model(cast("Model | str", model))
     except UserError as error:
         if missing := re.search(r"`([A-Z][A-Z0-9_]+)`", str(error)):
             message = f"The model {model!r} needs an API key: set the environment variable {missing[1]}."

@@ -7,12 +7,14 @@ the live session with `live_session`.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
+from ..checks import Check
 from ..events.board import Board, Subscription
 from ..events.event import Event, Events
 from ..events.routing import Family, Side
 from ..execution.execution import Priority
 from ..execution.outcome import Outcome
 from ..execution.record import ExecutionRecord
+from ..spelling import known_names
 from ..tools.snapshot import Snapshot
 from ..turns import Turn
 from .conversation_port import Messages
@@ -210,7 +212,8 @@ class Session:
 
         With a family, only those of the conversation (`chat`) or all others (`system`).
         """
-        return self._running().events(after, family)
+        _check.count("after", after)
+        return self._running().events(after, None if family is None else _family(family))
 
     def subscribe(
         self,
@@ -219,6 +222,10 @@ class Session:
         ended: Callable[[Exception], Any] | None = None,
     ) -> Subscription:
         """Deliver events in batches to a callback, until the subscription is closed. See `Board.subscribe`."""
+        if not callable(callback):
+            raise TypeError(f"callback is {callback!r}; it must be a function that takes a list of events.")
+        if after is not None:
+            _check.count("after", after)
         return self._running().subscribe(callback, after, ended)
 
     async def close(self, grace: float = 30.0) -> None:
@@ -227,6 +234,16 @@ class Session:
         Work that still runs then ends as failed (timeout), with a notice. Everything is kept for the next login.
         """
         await self._running().close(grace)
+
+
+_check = Check(TypeError)
+
+
+def _family(name: Family | str) -> Family:
+    try:
+        return Family(name)
+    except ValueError:
+        raise ValueError(f"There is no family {name!r}. {known_names(str(name), Family)}") from None
 
 
 def live_session(session: Session) -> LiveSession:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any, cast
 
 from ..errors import RegistrationError, ToolError
 from ..shortening import shorten
@@ -53,7 +54,10 @@ class SessionTools:
         self._cached_at = -1
 
     def find(self, name: str) -> Tool:
-        """Return a visible tool. Raises `ToolError` (not_found), also for a tool that only other sessions see."""
+        """Return a visible tool. Raises `ToolError` (not_found), also for a tool that only other sessions see.
+
+        Raises `TypeError` for a tool instead of its name.
+        """
         if self._cached_at == self._registry.version and (tool := self._cache.get(name)) is not None:
             return tool
         if self._cached_at != self._registry.version:
@@ -62,6 +66,8 @@ class SessionTools:
             return tool
         tool = self._registry.get(name)
         if tool is None or not self._view.admits(tool, self._registry.settings.gates):
+            if isinstance(given := cast("Any", name), Tool):
+                raise TypeError(f"The call names the tool by its object; name it as a string: {given.name!r}.")
             raise ToolError(f"There is no tool {shorten(name, 80)!r}.", category="not_found")
         if tool.gate is None:  # a gate may close at any time
             self._cache[name] = tool

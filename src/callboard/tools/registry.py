@@ -63,6 +63,8 @@ class Registry:
         self.version = 0
         """Incremented with every change, to invalidate caches."""
         self._strict = strict
+        if isinstance(dialects, str):
+            raise RegistrationError(f"dialects is the string {dialects!r}; it must be a list of strings.")
         self._dialects = tuple(dialects)
         self._tools: dict[str, Tool] = {}
         self._stats: dict[str, ToolStats] = {}
