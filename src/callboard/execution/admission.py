@@ -212,7 +212,7 @@ class Admission:
             if execution.deadline <= self._clock.monotonic():
                 self._finishing.fail(execution, timed_out(execution.name, retryable=False))
                 return
-            self._stopping.deadlines.watch(execution.deadline)
+            self._stopping.deadlines.watch(execution, execution.deadline)
         if execution.request is None:  # else it takes its slot after the answer of its person
             if execution.status is Status.PENDING and not self._slots.has_slot_for(execution):
                 self._slots.enqueue(execution)
@@ -254,10 +254,12 @@ class Admission:
         execution.hold_arguments()
 
     def _keep_live(self, execution: Execution) -> None:
-        """Add it to the live executions, and watch its deadline."""
+        """Add it to the live executions, and watch its deadlines."""
         self._live[execution.id] = execution
         if execution.deadline is not None:
-            self._stopping.deadlines.watch(execution.deadline)
+            self._stopping.deadlines.watch(execution, execution.deadline)
+        if execution.attempt_deadline is not None:  # it began its attempt before it was live
+            self._stopping.deadlines.watch(execution, execution.attempt_deadline)
 
     def _parse_arguments(self, tool: Tool, document: bytes) -> Any:
         if len(document) > self._unchecked_bytes:

@@ -197,7 +197,7 @@ class ExecutionManager:
                 await self._yield()
             elif execution.tool.mode is _INLINE and not execution.promoted:
                 if execution.budget_at is None:
-                    self._stopping.deadlines.watch(execution.start_budget())
+                    self._stopping.deadlines.watch(execution, execution.start_budget())
                 if scope.durable:
                     await scope.wait_until_begun(execution, again=again)
                 if execution.ended is None and not execution.promoted:

@@ -192,7 +192,7 @@ class Runner:
             await self._secure(execution)
         if tool.timeout is not None:
             execution.set_attempt_deadline(deadline := self._clock.monotonic() + tool.timeout)
-            self._stopping.deadlines.watch(deadline)
+            self._stopping.deadlines.watch(execution, deadline)
         if tool.lifetime is not None:
             await self._registry.start(tool)
         if execution.scope.durable:

@@ -32,7 +32,7 @@ class Stopping:
     _grace: float
 
     def __post_init__(self) -> None:
-        self.deadlines = Deadlines(self._clock, self._live.values(), self._due)
+        self.deadlines = Deadlines(self._clock, self._live, self._due)
 
     def cancel(self, execution: Execution) -> bool:
         """Cancel an execution. False if it has ended."""
@@ -56,7 +56,7 @@ class Stopping:
             self.end_stopped(execution)
             return
         execution.force_at(when := self._clock.monotonic() + self._grace)
-        self.deadlines.watch(when)
+        self.deadlines.watch(execution, when)
         execution.task.cancel()
 
     def end(self, execution: Execution, reason: ToolError) -> None:

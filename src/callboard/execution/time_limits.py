@@ -30,11 +30,10 @@ class TimeLimits:
     forced_at: float | None = field(default=None, init=False)
     """When a handler that ignores its cancellation is given up."""
 
-    @property
-    def next_due(self) -> float | None:
-        """The earliest of its time limits."""
+    def limits(self) -> list[float]:
+        """Return the times of its limits, in any order."""
         times = (self.deadline, self.attempt_deadline, self.budget_at, self.forced_at)
-        return min((when for when in times if when is not None), default=None)
+        return [when for when in times if when is not None]
 
     def take_due(self, now: float) -> list[Due]:
         """Return the time limits that have passed, and clear them."""
