@@ -329,6 +329,59 @@ async def test_m5_results_of_a_process_that_ended_reach_the_model_at_the_next_st
         assert await runtime.store.sessions_to_wake() == []
 
 
+async def test_h5_a_user_with_many_results_does_not_delay_that_of_another_at_a_start(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tool(mode="background")
+    async def deliver() -> None:
+        """Deliver something; it cannot be done twice."""
+        await asyncio.Event().wait()
+
+    users = {**{f"m{number}": "mallory" for number in range(8)}, "z": "alice"}
+    script = Script()
+    for _ in users:
+        script.turns.append([("deliver", "{}")])
+        script.turns.append(["It runs."])
+    async with Runtime([deliver], model=script.model(), store=shared_url) as runtime:
+        for session_id, user_id in users.items():
+            session = await runtime.open(session_id, user_id)
+            await session.say("Go.")
+            await until(session, "tool_executing")
+    monkeypatch.setattr("callboard.sessions.waker.AT_ONCE", 4)
+    runtime = Runtime([deliver], model=Script().model(), store=shared_url)
+    turns = Turns(len(users))
+    runtime.sessions.watch(turns)
+    async with runtime, asyncio.timeout(90):
+        await turns.all_ended.wait()
+        assert turns.began.index("z") < 4
+        assert turns.most_at_once <= 3
+        assert sorted(turns.began) == sorted(users)
+        while len(runtime.sessions):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert await runtime.store.sessions_to_wake() == []
+
+
+class Turns:
+    """Notes which sessions have turns, and how many at once."""
+
+    def __init__(self, expected: int) -> None:
+        self.began: list[str] = []
+        self.most_at_once = 0
+        self.all_ended = asyncio.Event()
+        self._expected = expected
+        self._running = 0
+
+    def turn_began(self, session_id: str, turn_id: str) -> None:
+        self.began.append(session_id)
+        self._running += 1
+        self.most_at_once = max(self.most_at_once, self._running)
+
+    def turn_ended(self, session_id: str, turn_id: str, status: str, usage: Any) -> None:
+        self._running -= 1
+        if len(self.began) == self._expected and not self._running:
+            self.all_ended.set()
+
+
 async def test_m5_results_of_a_process_that_ended_reach_the_model_in_another_one(shared_url: str) -> None:
     @tool(mode="background")
     async def deliver() -> None:

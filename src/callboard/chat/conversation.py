@@ -153,6 +153,11 @@ class Conversation:
         if not self._leaving():
             self._start(WINDOW)
 
+    async def idle(self) -> None:
+        """Return when no turn runs in this process. Cancelling this does not stop the turn."""
+        while (task := self._running) is not None:
+            await asyncio.wait([task])
+
     def handle_late_result(self, execution: Execution) -> None:
         """Start a turn for a late result, if its tool says so, or if a paused turn may wait for it."""
         if execution.tool.mode is Mode.HUMAN or self._session.wakes(execution.name) is Wake.WAKE:

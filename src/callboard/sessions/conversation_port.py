@@ -61,6 +61,10 @@ class ConversationPort(Protocol):
         """Check for results and inputs that the model has not received."""
         ...
 
+    async def idle(self) -> None:
+        """Return when no turn runs in this process. Cancelling this does not stop the turn."""
+        ...
+
     async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]: ...
 
     async def window(self, before: int | None = None, most: int = 100) -> Messages:

@@ -38,8 +38,6 @@ from .session_loader import SessionLoader
 
 log = logging.getLogger("callboard.sessions")
 
-PAGE = 1_000
-"""Number of sessions that are read at once."""
 SLICE = 32
 """Number of claims that are read and handled at once."""
 RETRY_DELAY = 0.5
@@ -243,16 +241,6 @@ class Recovery:
         """Start a turn if there are results or inputs that the model has not received."""
         if (conversation := session.find_conversation()) is not None:
             conversation.wake()
-
-    async def wake_all(self) -> None:
-        """Start turns in all sessions that have results which the model has not received."""
-        after = ""
-        while session_ids := await self._store.sessions_to_wake(after=after, limit=PAGE):
-            after = session_ids[-1]
-            for session_id in session_ids:
-                with _logged(f"results of session {session_id}"):
-                    if (session := await self._loader.find_or_load(session_id)) is not None:
-                        self.wake(session)
 
     async def stop_cancelled(self) -> None:
         """Stop executions and turns that other processes cancelled. It takes one query, however much runs here."""

@@ -49,6 +49,7 @@ from .services import Services
 from .session_cache import SessionCache
 from .session_loader import Retention, SessionLoader
 from .waiting_calls import WaitingCalls
+from .waker import Waker
 from .workers import Workers
 
 
@@ -111,6 +112,7 @@ class SessionManager:
         self._boards = boards = Boards(services, cache.known)
         self._loader = loader = SessionLoader(services, self, cache, boards, retention)
         self._recovery = recovery = Recovery(services, cache, loader, self._recovered)
+        self._waker = Waker(services, cache, loader)
         self._heartbeat = heartbeat = Heartbeat(
             store, me, recovery.add, recovery.lease_lost, recovery.results_left, self._requeued
         )
@@ -126,15 +128,17 @@ class SessionManager:
         self._services.running = True
         if self._durable:
             self.writer.open()
+            self._waker.open()
             if self._recover:
                 self._recovery.open()
                 await self._heartbeat.open()  # otherwise this process joins when it first opens a session
         self._housekeeping.open()
 
     async def stop_recovery(self) -> None:
-        """Stop recovering orphaned work. The rest is left to the next process."""
+        """Stop recovering orphaned work and waking sessions. The rest is left to the next process."""
         await self._heartbeat.stop_polling()
         await self._recovery.close()
+        await self._waker.close()
 
     async def stop(self) -> None:
         """Write what is left. Executions have ended by now, or are left to other processes."""
@@ -374,7 +378,7 @@ class SessionManager:
     async def wake(self, session_id: str | None) -> None:
         """Start a turn if a session has late results, also one that is not in memory; with None, any session."""
         if session_id is None:
-            await self._recovery.wake_all()
+            self._waker.wake_all()
         elif (session := await self._loader.find_or_load(session_id)) is not None:
             self._recovery.wake(session)
 
@@ -386,6 +390,6 @@ class SessionManager:
         """Handle requests and late results of earlier processes, once the executions of dead ones are taken over."""
         self.background.run(self._housekeeping.expire_requests())
         if self.conversations is not None:
-            self.background.run(self._recovery.wake_all())
+            self._waker.wake_all()
         elif self._services.dispatcher is not None:
             self._services.dispatcher.wake(None)

@@ -22,8 +22,8 @@ class SessionRecords(Protocol):
         """Return sessions of all users or of one user, in the order of their ids, beginning after an id."""
         ...
 
-    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[str]:
-        """Return the ids of sessions whose unconsumed results may start a turn, in order, beginning after an id.
+    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[tuple[str, str]]:
+        """Return sessions whose unconsumed results may start a turn, each with its user, by their ids after an id.
 
         They are open, have a transcript, and their own `wake` does not keep results from starting turns.
         """

@@ -156,9 +156,9 @@ class SqlReads:
             statement = statement.where(session_tool_state.c.user_id == user_id)
         return await self._rows(session_row, statement)
 
-    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[str]:
+    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[tuple[str, str]]:
         statement = TO_WAKE.where(sessions.c.id > after).limit(limit)
-        return await self._read(lambda c: list(c.execute(statement).scalars()), [])
+        return await self._read(lambda c: [(row.id, row.user_id) for row in c.execute(statement)], [])
 
     async def recent_sessions(
         self,

@@ -29,7 +29,7 @@ SESSION = select(
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 
 TO_WAKE = (
-    select(sessions.c.id)
+    select(sessions.c.id, session_tool_state.c.user_id)
     .join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
     .where(
         session_tool_state.c.unconsumed_results != literal_column("'[]'"),

@@ -69,10 +69,10 @@ class TranscriptContract(Contract):
             await commit_one(store, add(execution_row("x", name)))
         assert await store.sessions_to_wake() == []
         await store.commit([Change(name, late=["x"]) for name in names if name != "c"])
-        assert await store.sessions_to_wake() == ["a", "b", "d"]
-        assert await store.sessions_to_wake(after="a", limit=1) == ["b"]
+        assert await store.sessions_to_wake() == [(name, rows[name].user_id) for name in ("a", "b", "d")]
+        assert await store.sessions_to_wake(after="a", limit=1) == [("b", rows["b"].user_id)]
         await commit_one(store, Change("b", consumed=["x"]))
-        assert await store.sessions_to_wake() == ["a", "d"]
+        assert [name for name, _ in await store.sessions_to_wake()] == ["a", "d"]
 
     async def test_c5_transcript_is_append_only_and_keeps_its_bytes(self, store: Store) -> None:
         first, second, third = b'{"b": 1, "a":1.0}', b'["\\u0000", 1e400,  -0.0]', '"ä"'.encode()
