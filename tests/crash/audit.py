@@ -288,7 +288,7 @@ class _Session:
                 reported = (data["status"], data.get("value"), (data.get("error") or {}).get("category"))
                 if reported != _outcome(row):
                     yield f"{row.id} of {row.tool} reported {reported}, and is {_outcome(row)}"
-            yield from _disorder(row, kinds)
+            yield from _disorder(row, self._kept.events_of[row.id])
         for execution_id in self._kept.events_of.keys() - self._kept.executions.keys():
             yield f"there are events of {execution_id}, which is not stored"
 
@@ -409,18 +409,18 @@ def _reported(fact: Fact) -> tuple[str, Any, str | None]:
     return fact["status"], fact["value"], fact["category"]
 
 
-def _disorder(row: ExecutionRow, kinds: list[str]) -> Iterator[str]:
-    """Progress is reported only within an attempt."""
-    running = False
-    for kind in kinds:
-        if kind == "tool_executing":
-            if running:
-                yield f"{row.id} of {row.tool} began an attempt within another: {kinds}"
-            running = True
-        elif kind == "tool_retrying":
-            running = False
-        elif kind in ("tool_progress", "tool_partial") and not running:
-            yield f"{row.id} of {row.tool} reported {kind} outside of an attempt: {kinds}"
+def _disorder(row: ExecutionRow, lines: list[Line]) -> Iterator[str]:
+    """Progress is reported only within an attempt, which begins again after a clean stop of its process."""
+    attempt: int | None = None
+    for line in lines:
+        if line.kind == "tool_executing":
+            if attempt not in (None, line.data["attempt"]):
+                yield f"{row.id} of {row.tool} began attempt {line.data['attempt']} within attempt {attempt}"
+            attempt = line.data["attempt"]
+        elif line.kind == "tool_retrying":
+            attempt = None
+        elif line.kind in ("tool_progress", "tool_partial") and attempt is None:
+            yield f"{row.id} of {row.tool} reported {line.kind} outside of an attempt: {[each.kind for each in lines]}"
 
 
 async def kept_in(store_url: str) -> dict[str, Kept]:

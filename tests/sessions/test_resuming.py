@@ -10,10 +10,10 @@ from callboard import Limits, Runtime, tool
 from callboard.execution.admission import MAX_INTERRUPTIONS
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite
-from callboard.storage.rows import SessionRow
+from callboard.storage.rows import ExecutionRow, SessionRow
 from callboard.testing import ManualClock, settle
 
-from .conftest import SOON, board_of, ended, stored
+from .conftest import SOON, board_of, ended, left_behind, stored
 
 pytestmark = pytest.mark.anyio
 
@@ -66,7 +66,7 @@ async def test_e5_events_of_a_call_that_continues_have_its_mode(shared_url: str)
             await session.cancel(outcome.execution_id)
             await ended(session, outcome.execution_id)
             events = await board_of(session)
-            assert [each.kind for each in events][-3:] == ["tool_retrying", "tool_executing", "tool_result"]
+            assert [each.kind for each in events][-3:] == ["tool_executing", "tool_executing", "tool_result"]
             assert {each.data.get("mode") for each in events} == {"background"}
 
 
@@ -83,17 +83,24 @@ async def test_e5_deadline_that_passed_before_recovery_ends_the_call(shared_url:
             assert result.error.category == "timeout"
 
 
+def _killed(row: ExecutionRow) -> ExecutionRow:
+    """Return the row of a call as it is if its process is killed instead of stopped."""
+    return replace(row, status="executing")
+
+
 async def test_e5_call_that_ends_its_process_repeatedly_is_not_restarted_forever(sqlite_url: str) -> None:
     async with asyncio.timeout(SOON):
         async with Runtime([dig], store=sqlite_url) as runtime:
             outcome = await (await runtime.open("s1", "ann")).call("dig")
             await begun.wait()
         for _ in range(MAX_INTERRUPTIONS - 1):
+            await left_behind(sqlite_url, outcome.execution_id, "s1", _killed)
             begun.clear()
             async with Runtime([dig], store=sqlite_url) as runtime:
                 session = await runtime.open("s1", "ann")
                 await begun.wait()
                 await live_session(session).settle()
+        await left_behind(sqlite_url, outcome.execution_id, "s1", _killed)
         begun.clear()
         async with Runtime([dig], store=sqlite_url) as runtime:
             session = await runtime.open("s1", "ann")

@@ -212,8 +212,13 @@ class Execution(TimeLimits, OptionalState):
     # Attempts
 
     def next_attempt(self) -> None:
-        """Count an attempt, which the breaker may still refuse."""
-        self.attempt += 1
+        """Count an attempt, which the breaker may still refuse. One that was handed back is counted already."""
+        if not (self.attempt and self.status is _VALIDATING):
+            self.attempt += 1
+
+    def hand_back(self) -> None:
+        """End an attempt that another process begins again: validating with an attempt, which no other state has."""
+        self.status = move(move(self.status, _WAITING), _VALIDATING)
 
     def execute(self) -> None:
         """Enter the handler."""

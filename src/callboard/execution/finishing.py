@@ -17,9 +17,9 @@ from ..tools.registry import Registry
 from ..types import Mode
 from .breakers import Breakers
 from .execution import Execution
-from .failures import detach, interrupted, log_failure, presentable
+from .failures import detach, log_failure, presentable
 from .lifecycle import Status
-from .lifecycle_events import failure_events, retrying_event, success_events
+from .lifecycle_events import failure_events, success_events
 from .limits import SlotLimiter
 from .observer import Observer
 from .reporting import report
@@ -130,10 +130,9 @@ class Finishing:
         self.disown(execution)
 
     def hand_back(self, execution: Execution) -> None:
-        """End an attempt before its handler begins, so that another process can make the next one."""
-        failure, error_json = presentable(interrupted())
-        execution.wait_for_retry(failure, None)
-        report(execution, retrying_event(execution, self._clock.time(), error_json, 0.0))
+        """End an attempt that another process begins again: neither an attempt nor an interruption is counted."""
+        execution.hand_back()
+        report(execution)
 
     def caller_left(self, execution: Execution) -> None:
         """Note that a caller stopped waiting. Without another caller, the result is kept until it is taken."""

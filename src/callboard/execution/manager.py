@@ -108,7 +108,7 @@ class ExecutionManager:
         """Cancel what runs, wait for its clean-up at most the grace time, and end the rest as cancelled.
 
         With a store, other processes continue executions that wait for people, and late work that may run again: its
-        tool is idempotent, or its handler has not begun.
+        tool is idempotent, or its handler has not begun. An attempt that they begin again is not counted twice.
         """
         self._slots.close()
         tasks = [execution.task for execution in self.live if execution.task is not None]
@@ -118,7 +118,7 @@ class ExecutionManager:
             if execution.parent is None and execution.request is not None and execution.status is Status.WAITING:
                 self.release(execution)
             elif _can_be_left(execution):
-                if execution.status is Status.EXECUTING and not execution.entered:
+                if execution.status is Status.EXECUTING:
                     self._finishing.hand_back(execution)
                 self.disown(execution)
         for execution in sorted(self.live, key=lambda execution: execution.task is not None):  # queued ones first
