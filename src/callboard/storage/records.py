@@ -25,7 +25,8 @@ class SessionRecords(Protocol):
     async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[tuple[str, str]]:
         """Return sessions whose unconsumed results may start a turn, each with its user, by their ids after an id.
 
-        They are open, have a transcript, and their own `wake` does not keep results from starting turns.
+        They have a transcript, and either they are open and their own `wake` does not keep results from starting turns,
+        or their newest turn is paused: the results may be what it waits for, however quiet the session is.
         """
         ...
 

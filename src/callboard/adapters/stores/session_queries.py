@@ -3,12 +3,25 @@
 import json
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, literal, literal_column, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+)
 
 from ...storage.rows import SessionRow
 from ...storage.session_list import ListPosition, SessionSummary
 from ...storage.text import is_storable
 from ...storage.titles import fold_title
+from ...turns import TurnStatus
 from ...types import RequestPurpose, Wake
 from .tables import events, executions, incomplete, is_open, requests, running, session_tool_state, sessions, turns
 
@@ -28,14 +41,23 @@ SESSION = select(
     _active_at,
 ).join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
 
+_newest_turn = (
+    select(turns.c.status)
+    .where(turns.c.session_id == sessions.c.id)
+    .order_by(turns.c.number.desc())
+    .limit(1)
+    .scalar_subquery()
+)
 TO_WAKE = (
     select(sessions.c.id, session_tool_state.c.user_id)
     .join(session_tool_state, session_tool_state.c.session_id == sessions.c.id)
     .where(
         session_tool_state.c.unconsumed_results != literal_column("'[]'"),
-        sessions.c.open,
         sessions.c.last_entry > 0,
-        or_(sessions.c.wake.is_(None), sessions.c.wake == Wake.WAKE.value),
+        or_(
+            and_(sessions.c.open, or_(sessions.c.wake.is_(None), sessions.c.wake == Wake.WAKE.value)),
+            _newest_turn == TurnStatus.PAUSED.value,
+        ),
     )
     .order_by(sessions.c.id)
 )

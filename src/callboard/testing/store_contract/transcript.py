@@ -5,7 +5,7 @@ from dataclasses import replace
 from ...storage.change import Change, ExecutionWrite
 from ...storage.event_log import Head
 from ...storage.store import Store
-from ..store_rows import NOW, add, create, event, execution_row, finished_row, session_row
+from ..store_rows import NOW, add, create, event, execution_row, finished_row, session_row, turn_row
 from .contract import Contract, commit_one, refusals, refused, stored_session
 
 
@@ -73,6 +73,19 @@ class TranscriptContract(Contract):
         assert await store.sessions_to_wake(after="a", limit=1) == [("b", rows["b"].user_id)]
         await commit_one(store, Change("b", consumed=["x"]))
         assert [name for name, _ in await store.sessions_to_wake()] == ["a", "d"]
+
+    async def test_m3_quiet_sessions_are_found_if_their_newest_turn_is_paused(self, store: Store) -> None:
+        turns = {"a": ["paused"], "b": ["paused", "finished"], "c": ["finished", "paused"], "d": ["paused", None]}
+        for name, statuses in turns.items():
+            session = session_row(name, open=False) if name == "c" else session_row(name, wake="wait")
+            await commit_one(store, Change(name, session=session, transcript=[b"{}"]))
+            for number, status in enumerate(statuses, 1):
+                ended = {} if status is None else {"status": status, "completed_at": NOW}
+                await commit_one(store, add(turn_row(number, name, turn_id=f"t{number}", **ended)))
+            await commit_one(store, add(execution_row("x", name)))
+        assert await store.sessions_to_wake() == []
+        await store.commit([Change(name, late=["x"]) for name in turns])
+        assert [name for name, _ in await store.sessions_to_wake()] == ["a", "c"]
 
     async def test_c5_transcript_is_append_only_and_keeps_its_bytes(self, store: Store) -> None:
         first, second, third = b'{"b": 1, "a":1.0}', b'["\\u0000", 1e400,  -0.0]', '"ä"'.encode()

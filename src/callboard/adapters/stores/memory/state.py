@@ -12,6 +12,7 @@ from ....storage.records import MAX_IDEMPOTENCY_KEYS
 from ....storage.rows import ExecutionRow, IdempotencyRow, InputRow, KeyRow, OwnerRow, RequestRow, SessionRow, TurnRow
 from ....storage.session_list import SessionSummary, advance_activity
 from ....storage.spoken import spoken
+from ....turns import TurnStatus
 from ....user_memory import MemoryHit, MemorySource, Note
 from ..conflicts import find_conflict
 from ..event_header import event_header
@@ -60,6 +61,11 @@ class MemorySession:
     def usage(self) -> bytes | None:
         """The usage that the newest turn has."""
         return self.turns[max(self.turns)].usage if self.turns else None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether its newest turn waits for a person."""
+        return bool(self.turns) and self.turns[max(self.turns)].status == TurnStatus.PAUSED
 
     def current_row(self) -> SessionRow:
         """Return the session's row with the fields that the store maintains."""

@@ -90,7 +90,7 @@ class MemoryStore(MemoryOwners, MemoryNotes, MemoryDocuments):
             (session_id, session.user_id)
             for session_id, session in self._state.sessions.items()
             if session_id > after and session.unconsumed and session.transcript
-            if session.row.open and session.row.wake in (None, Wake.WAKE)
+            if (session.row.open and session.row.wake in (None, Wake.WAKE)) or session.is_paused
         )
         return wanted[:limit]
 
