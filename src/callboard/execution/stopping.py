@@ -42,18 +42,23 @@ class Stopping:
         return True
 
     def stop(self, execution: Execution, reason: ToolError) -> None:
-        """Ask an execution to stop. It ends when its handler does, or when the grace time is over."""
+        """Ask an execution to stop. It ends when its handler does, or when the grace time is over.
+
+        If no attempt runs, it ends at once: there is nothing to clean up.
+        """
         if not execution.request_stop(reason):
             return
         is_final = reason.category is ErrorCategory.CANCELLED or reason.retryable is False
         for child in execution.children or ():
             if is_final or not child.is_keyed:  # else the next attempt may wait for it
                 self.cancel(child)
-        if execution.task is None or not execution.attempt:  # it is queued, or its task has not started
-            if execution.task is not None:
-                execution.task.cancel()
+        if execution.task is None or execution.status is not Status.EXECUTING:  # no attempt runs
+            task = execution.task
             self._slots.withdraw(execution)
             self.end_stopped(execution)
+            if task is not None:  # it waits, or has not taken its first step
+                self._finishing.abandon(task)
+                task.cancel()
             return
         execution.force_at(when := self._clock.monotonic() + self._grace)
         self.deadlines.watch(execution, when)
