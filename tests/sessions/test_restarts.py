@@ -126,6 +126,32 @@ async def test_e5_crash_counts_also_after_planned_restarts(sqlite_url: str) -> N
             assert [error["category"] for error in record.previous_errors] == ["interrupted"]
 
 
+async def test_e5_attempt_of_a_continued_call_is_stored_before_its_handler_runs(shared_url: str) -> None:
+    """A tool that kills its process at once is counted too."""
+    found: list[tuple[str, int]] = []
+
+    @tool(mode="background", idempotent=True)
+    async def look(ctx: ToolContext) -> str:
+        """Look at the own row, and wait."""
+        row = await current.store.execution("s1", ctx.execution_id or "")
+        found.append(("none", 0) if row is None else (row.status, row.attempt))
+        begun.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async with asyncio.timeout(SOON):
+        async with Runtime([look], store=shared_url) as current:
+            outcome = await (await current.open("s1", "ann")).call("look")
+            await begun.wait()
+        for change in (None, "executing"):
+            if change is not None:
+                await left_behind(shared_url, outcome.execution_id, "s1", lambda row: replace(row, status="executing"))
+            begun.clear()
+            async with Runtime([look], store=shared_url) as current:
+                await begun.wait()
+    assert found[1:] == [("executing", 1), ("executing", 2)]
+
+
 async def test_e5_category_that_a_tool_chooses_is_no_planned_restart(shared_url: str) -> None:
     runs: list[int] = []
 

@@ -121,6 +121,7 @@ class Execution(TimeLimits, OptionalState):
             errors=errors,
             retry_at=row.retry_at,
             parent_id=row.parent_id,
+            continued=True,
             stored=True,
             fingerprint=row.fingerprint,
             queue=row.queue,

@@ -24,6 +24,8 @@ class Extras:
     """Whether the handler of the current attempt may have begun. It is set only with a store."""
     request: RequestRow | None = None
     """The request to a person that must be answered before it runs."""
+    continued: bool = False
+    """Whether another process began it."""
     stored: bool = False
     """Whether the store has it, or is about to."""
     lost: bool = False
@@ -81,6 +83,10 @@ class OptionalState:
     @property
     def request(self) -> RequestRow | None:
         return None if self.extras is None else self.extras.request
+
+    @property
+    def continued(self) -> bool:
+        return self.extras is not None and self.extras.continued
 
     @property
     def stored(self) -> bool:

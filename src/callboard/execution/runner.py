@@ -211,12 +211,13 @@ class Runner:
         A tool that is not idempotent waits for the store before every attempt. An idempotent one waits only if the
         caller chose the call id, and only before the first attempt: another process may have the same call, and the
         store decides which process runs it. The other process's task is cancelled while it waits here. A call that was
-        claimed from a queue is decided.
+        claimed from a queue is decided. One that another process began waits, since it may be what ended that process:
+        an attempt that is not stored would not be counted.
         """
         if execution.reported_phase < execution.phase:
             report_beginning(execution)
-        is_decided = execution.attempt > 1 or execution.call_id == execution.id or execution.queue
-        if not (execution.tool.idempotent and is_decided):
+        is_decided = (execution.attempt > 1 or execution.call_id == execution.id) and not execution.continued
+        if not (execution.tool.idempotent and (is_decided or execution.queue)):
             await execution.scope.settle()
 
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:
