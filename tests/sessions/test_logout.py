@@ -111,7 +111,7 @@ async def test_e3_cancelled_logout_leaves_nothing_behind(make: Make) -> None:
         closing.cancel()
         await asyncio.wait([closing])
         await settle()
-        assert asyncio.all_tasks() == tasks
+        assert asyncio.all_tasks() <= tasks
         await clock.advance(61)
         assert session.is_open
         doors.go.set()
@@ -447,7 +447,7 @@ async def test_e3_results_are_put_back_if_their_taker_leaves(
             return results
 
         async def take() -> None:
-            with scope, patience(0.01 if leave == "unconfirmed" else None):
+            with scope, patience(0.5 if leave == "unconfirmed" else None):
                 await session.take_results()
 
         taking = asyncio.get_running_loop().create_future()
