@@ -6,24 +6,41 @@ import pytest
 from mcp.server.context import CallNext, HandlerResult
 from opentelemetry.trace import ProxyTracerProvider
 
+from callboard.protocols.mcp import spans as module
 from callboard.protocols.mcp.connections import Context
 from callboard.protocols.mcp.spans import SpansWhenTraced
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("is_traced", [False, True])
-async def test_h4_requests_have_spans_once_there_is_a_tracer(is_traced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    provider = object() if is_traced else ProxyTracerProvider()
-    monkeypatch.setattr("callboard.protocols.mcp.spans.get_tracer_provider", lambda: provider)
-    made: list[str] = []
+async def test_h4_requests_have_spans_once_there_is_a_tracer(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, provider, looks, made = 100.0, cast("object", ProxyTracerProvider()), 0, 0
+
+    def look() -> object:
+        nonlocal looks
+        looks += 1
+        return provider
 
     async def spans(ctx: Context, call_next: CallNext) -> HandlerResult:
-        made.append("span")
+        nonlocal made
+        made += 1
         return await call_next(ctx)
 
     async def answer(ctx: Context) -> HandlerResult:
-        return {}
+        return {"answered": True}
 
-    assert await SpansWhenTraced(cast("Any", spans))(cast("Any", None), answer) == {}
-    assert made == (["span"] if is_traced else [])
+    monkeypatch.setattr(module, "get_tracer_provider", look)
+    monkeypatch.setattr(module, "monotonic", lambda: now)
+    middleware = SpansWhenTraced(cast("Any", spans))
+
+    async def request() -> None:
+        assert await middleware(cast("Any", None), answer) == {"answered": True}
+
+    for _ in range(10):
+        await request()
+    assert (looks, made) == (1, 0), "a look reads the environment: it is not made for every request"
+    provider = object()
+    now += module.INTERVAL
+    await request()
+    await request()
+    assert (looks, made) == (2, 2)

@@ -28,6 +28,8 @@ class RuntimeSessions:
     def __init__(self, runtime: Runtime, user_id: str) -> None:
         self._runtime = runtime
         self._user_id = user_id
+        self._newest: Session | None = None
+        """The session that was opened last. While it is kept, it is not made again for each request."""
         self.registry = runtime.registry
         self.how_to_answer = (
             "A person must answer the request {request}: with the command callboard requests answer {request}, or on "
@@ -40,7 +42,8 @@ class RuntimeSessions:
         return self._user_id
 
     async def open(self, request: Request | None, session_id: str) -> Session:
-        return await self._runtime.open(session_id, self._user_id, wake=Wake.UI_ONLY)
+        self._newest = await self._runtime.open(session_id, self._user_id, wake=Wake.UI_ONLY)
+        return self._newest
 
     async def find(self, request: Request | None, session_id: str) -> Session:
         known = await self._runtime.sessions.find_or_load(session_id)
