@@ -290,7 +290,7 @@ def test_k1_a_hostile_page_costs_no_more_than_its_size(piece: str) -> None:
         return time.process_time() - started
 
     small = min(cost(50_000) for _ in range(3))
-    assert cost(400_000) < 8 * 4 * small + 0.1
+    assert any(cost(400_000) < 8 * 4 * small + 0.1 for _ in range(3))  # a collection may fall into one of them
 
 
 def test_k1_a_hostile_tag_costs_no_more_than_its_size() -> None:
@@ -304,7 +304,7 @@ def test_k1_a_hostile_tag_costs_no_more_than_its_size() -> None:
 
     plain = min(cost('a="b" ') for _ in range(3))
     for tag in ("x", "x ", "x  = ", " ", "x=", '="', "x='\" ", "/"):
-        assert cost(tag) < 10 * plain + 0.1, tag
+        assert any(cost(tag) < 10 * plain + 0.1 for _ in range(3)), tag
 
 
 async def test_k1_a_page_within_a_form_is_read(server: Server) -> None:
