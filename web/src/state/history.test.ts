@@ -125,6 +125,16 @@ test("each attempt has its time and its error", () => {
   assert.equal(attemptsOf(historyOf(EVENTS.slice(0, 4)))[0]?.seconds, null);
 });
 
+test("each error belongs to its attempt, also if the clock stepped back or the attempt began twice", () => {
+  const failure = (attempt: number, second: number) =>
+    event("tool_retrying", second, { attempt, maximum: 3, error: { category: "transient", message: `${attempt}` } });
+  const begin = (attempt: number, second: number) => event("tool_executing", second, { attempt, maximum: 3 });
+  const events = [begin(1, 1), failure(1, 2), begin(2, 2), failure(2, 4), begin(3, 3)];
+  const errorsOf = (given: BoardEvent[]) => attemptsOf(historyOf(given)).map(({ error }) => error?.message ?? null);
+  assert.deepEqual(errorsOf(events), ["1", "2", null]);
+  assert.deepEqual(errorsOf([begin(1, 1), begin(1, 5), failure(1, 6), begin(2, 7)]), [null, "1", null]);
+});
+
 test("differences name the fields that changed", () => {
   assert.deepEqual(differences({ a: 1, b: [1] }, { b: [1], c: 2 }), [
     ["a", 1, undefined],

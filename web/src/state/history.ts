@@ -39,8 +39,8 @@ export interface History {
   readonly endedAt: string | null;
   readonly attempts: readonly Attempt[];
   readonly errors: readonly Failure[];
-  /** When each of these errors ended its attempt. */
-  readonly failedAt: readonly string[];
+  /** Which attempt each of these errors ended, and when. */
+  readonly failed: readonly { readonly number: number; readonly at: string }[];
   /** The newest partial results of the newest attempt. */
   readonly partials: readonly unknown[];
   /** The number of all its partial results. */
@@ -59,7 +59,7 @@ export const EMPTY_HISTORY: History = Object.freeze({
   endedAt: null,
   attempts: [],
   errors: [],
-  failedAt: [],
+  failed: [],
   partials: [],
   partialCount: 0,
   progress: null,
@@ -88,7 +88,8 @@ export function addEvent(history: History, { kind, at, data }: BoardEvent): Hist
     }
     case "tool_retrying": {
       const errors = [...history.errors, (data["error"] ?? {}) as Failure];
-      return { ...history, errors, failedAt: [...history.failedAt, at], retryIn: Number(data["delay"] ?? 0) };
+      const failed = [...history.failed, { number: Number(data["attempt"]), at }];
+      return { ...history, errors, failed, retryIn: Number(data["delay"] ?? 0) };
     }
     case "human_request":
     case "wallet_tx_request": {
@@ -118,7 +119,7 @@ export function join(older: History, newer: History): History {
     endedAt: newer.endedAt ?? older.endedAt,
     attempts: [...older.attempts, ...newer.attempts],
     errors: [...older.errors, ...newer.errors],
-    failedAt: [...older.failedAt, ...newer.failedAt],
+    failed: [...older.failed, ...newer.failed],
     partials: restarted ? newer.partials : [...older.partials, ...newer.partials].slice(-MAX_PARTIALS),
     partialCount: newer.partialCount + (restarted ? 0 : older.partialCount),
     progress: restarted || newer.endedAt !== null ? newer.progress : (newer.progress ?? older.progress),
@@ -145,13 +146,13 @@ export interface AttemptSummary {
   readonly error: Failure | null;
 }
 
-/** The attempts of a call, in order. */
-export function attemptsOf({ attempts, errors, failedAt, endedAt }: History): AttemptSummary[] {
+/** The attempts of a call, in order. One that a stopped process handed back has no error, and begins again. */
+export function attemptsOf({ attempts, errors, failed, endedAt }: History): AttemptSummary[] {
   return attempts.map(({ number, at }, place) => {
-    const next = attempts[place + 1]?.at;
-    const failed = failedAt.findIndex((each) => each >= at && (next === undefined || each <= next));
-    const end = failedAt[failed] ?? next ?? endedAt;
-    return { number, at, seconds: end === null ? null : elapsed(at, end), error: errors[failed] ?? null };
+    const next = attempts[place + 1];
+    const failure = next?.number === number ? -1 : failed.findIndex((each) => each.number === number);
+    const end = failed[failure]?.at ?? next?.at ?? endedAt;
+    return { number, at, seconds: end === null ? null : elapsed(at, end), error: errors[failure] ?? null };
   });
 }
 
