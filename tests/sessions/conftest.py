@@ -33,6 +33,14 @@ async def stored(url: str) -> AsyncGenerator[Store]:
         await store.close()
 
 
+async def row_of(url: str, session_id: str, execution_id: str) -> ExecutionRow:
+    """Return the stored row of an execution."""
+    async with stored(url) as store:
+        row = await store.execution(session_id, execution_id)
+        assert row is not None
+        return row
+
+
 # Events of a board, and ends of calls
 
 

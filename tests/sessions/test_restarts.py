@@ -8,9 +8,8 @@ import pytest
 from callboard import RetryPolicy, Runtime, ToolContext, ToolError, tool
 from callboard.execution.admission import MAX_INTERRUPTIONS
 from callboard.sessions.session import live_session
-from callboard.storage.rows import ExecutionRow
 
-from .conftest import SOON, board_of, ended, left_behind, stored
+from .conftest import SOON, board_of, ended, left_behind, row_of
 
 pytestmark = pytest.mark.anyio
 
@@ -55,13 +54,6 @@ async def plan(ctx: ToolContext) -> str:
     return f"{ctx.attempt}: {await ctx.call(dig, {}, key='dig')}"
 
 
-async def row_of(url: str, execution_id: str) -> ExecutionRow:
-    async with stored(url) as store:
-        row = await store.execution("s1", execution_id)
-        assert row is not None
-        return row
-
-
 async def interrupted_by_stops(url: str, times: int) -> str:
     """Make a call, and stop as many processes while it runs. Returns the execution's id."""
     async with Runtime([dig], store=url) as runtime:
@@ -79,7 +71,7 @@ async def test_e5_planned_restarts_count_neither_as_attempts_nor_as_interruption
     stops = MAX_INTERRUPTIONS + 2
     async with asyncio.timeout(SOON):
         execution_id = await interrupted_by_stops(shared_url, stops)
-        row = await row_of(shared_url, execution_id)
+        row = await row_of(shared_url, "s1", execution_id)
         assert (row.status, row.attempt, row.max_attempts, row.errors) == ("validating", 1, 3, b"[]")
         going.set()
         async with Runtime([dig], store=shared_url) as runtime:

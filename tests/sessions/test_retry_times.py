@@ -8,10 +8,9 @@ import pytest
 from callboard import RetryPolicy, Runtime, Session, ToolContext, ToolError, tool
 from callboard.execution.retry import remaining_delay
 from callboard.sessions.session import live_session
-from callboard.storage.rows import ExecutionRow
 from callboard.testing import ManualClock, settle
 
-from .conftest import SOON, ended, left_behind, seen, stored, until
+from .conftest import SOON, ended, left_behind, row_of, seen, until
 
 pytestmark = pytest.mark.anyio
 
@@ -30,13 +29,6 @@ async def fetch(ctx: ToolContext) -> str:
     if ctx.attempt == 1:
         raise ToolError("Too many requests.", category="rate_limited", retry_after=20)
     return "fetched"
-
-
-async def row_of(url: str, execution_id: str) -> ExecutionRow:
-    async with stored(url) as store:
-        row = await store.execution("s", execution_id)
-        assert row is not None
-        return row
 
 
 async def retrying(url: str, clock: ManualClock) -> str:
@@ -65,7 +57,7 @@ async def test_e5_next_attempt_waits_for_its_time_in_another_process(shared_url:
     clock = ManualClock()
     async with asyncio.timeout(SOON):
         execution_id = await retrying(shared_url, clock)
-        assert (await row_of(shared_url, execution_id)).retry_at == clock.time() + 20
+        assert (await row_of(shared_url, "s", execution_id)).retry_at == clock.time() + 20
         await clock.advance(5)
         async with Runtime([fetch], store=shared_url, clock=clock) as runtime:
             session = await taken_over(runtime)
@@ -74,7 +66,7 @@ async def test_e5_next_attempt_waits_for_its_time_in_another_process(shared_url:
             await clock.advance(2)
             assert (await ended(session, execution_id)).value == "fetched"
         assert attempts == [1, 2]
-        assert (await row_of(shared_url, execution_id)).retry_at is None
+        assert (await row_of(shared_url, "s", execution_id)).retry_at is None
 
 
 async def test_e5_process_after_process_waits_for_the_same_time(shared_url: str) -> None:
@@ -124,7 +116,7 @@ async def test_x8_call_that_waits_for_its_retry_time_in_another_process_can_be_c
             assert await session.cancel(execution_id)
             assert (await ended(session, execution_id)).status == "cancelled"
         assert attempts == [1]
-        assert (await row_of(shared_url, execution_id)).retry_at is None
+        assert (await row_of(shared_url, "s", execution_id)).retry_at is None
 
 
 async def test_e5_row_of_an_earlier_version_without_a_retry_time_continues_at_once(shared_url: str) -> None:

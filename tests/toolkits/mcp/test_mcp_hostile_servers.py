@@ -177,6 +177,15 @@ async def test_h4_numbers_count_for_the_size_of_a_result(tmp_path: Path) -> None
         assert len((await made.call("make_payment")).value["a"]) == 1_000
 
 
+async def _check_invalid(state: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Assert that the prepared result of the server is an error of the call, and no fault of the runtime."""
+    async with hostile("result", state, mode="auto") as made:
+        outcome = await made.call("make_payment")
+        assert outcome.error is not None
+        assert "answered with a result that is not valid" in outcome.error.message
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 MALFORMED: list[dict[str, Any]] = [
     {},
     {"content": 5},
@@ -197,11 +206,7 @@ async def test_h4_a_malformed_result_is_a_failure_of_the_server(
     result: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "result").write_text(json.dumps(result))
-    async with hostile("result", tmp_path, mode="auto") as made:
-        outcome = await made.call("make_payment")
-        assert outcome.error is not None
-        assert "answered with a result that is not valid" in outcome.error.message
-    assert not [record for record in caplog.records if record.exc_info]
+    await _check_invalid(tmp_path, caplog)
 
 
 MALFORMED_TASKS: list[dict[str, Any]] = [
@@ -222,11 +227,7 @@ async def test_h4_a_malformed_task_is_a_failure_of_the_server(
 ) -> None:
     (tmp_path / "result").write_text(json.dumps({"resultType": "task", "taskId": "t"}))
     (tmp_path / "task").write_text(json.dumps(task))
-    async with hostile("result", tmp_path, mode="auto") as made:
-        outcome = await made.call("make_payment")
-        assert outcome.error is not None
-        assert "answered with a result that is not valid" in outcome.error.message
-    assert not [record for record in caplog.records if record.exc_info]
+    await _check_invalid(tmp_path, caplog)
 
 
 async def test_h4_a_server_that_does_not_read_responses_is_disconnected(tmp_path: Path) -> None:
