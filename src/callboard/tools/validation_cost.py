@@ -7,6 +7,7 @@ describe the problems in a value, it tries every branch of a recursive schema at
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from ..schemas.references import recursive_references, resolve
@@ -30,7 +31,8 @@ _PARTS = (
 """Keywords with a schema that all parts of a value may be checked against."""
 
 
-class _Checks(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Checks:
     here: int = 0
     """Checks of a value itself."""
     below: int = 0
@@ -38,7 +40,7 @@ class _Checks(NamedTuple):
     again: int = 0
     """The most references to recursive definitions that any value in it is checked against."""
 
-    def __add__(self, other: "_Checks") -> "_Checks":  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __add__(self, other: "_Checks") -> "_Checks":
         return _Checks(self.here + other.here, self.below + other.below, self.again + other.again)
 
 
