@@ -366,6 +366,15 @@ def test_o3_closing_the_output_ends_the_events_without_an_error(url: str) -> Non
     assert (done.code, done.err) == (Exit.OK, "")
 
 
+def test_o3_closing_the_output_ends_the_following_of_a_quiet_session(url: str) -> None:
+    post(url, *notices(1, 1))
+    with callboard(url, "events", "s1", "--follow", "--json") as command:
+        command.until("notice 1")
+        command.close("out")
+        done = command.end()
+    assert (done.code, done.err) == (Exit.OK, "")
+
+
 async def _lagging(show: list[int]) -> BoardReader:
     """Make a reader whose next events were removed."""
     store: Store = MemoryStore()

@@ -165,9 +165,11 @@ def test_o3_without_a_call_there_is_no_json(run: Run, name: str) -> None:
     assert done.err.startswith("error: The")
 
 
-def test_o3_closing_the_output_ends_the_command_without_an_error(start: Start) -> None:
+@pytest.mark.parametrize("last", ["tool_started", "for ever"])
+def test_o3_closing_the_output_ends_the_command_without_an_error(start: Start, last: str) -> None:
+    """At the next event, and also if there is none, as in `callboard tools run … --json | head -1`."""
     running = start("hang", "--json", '--args={"failures": 1}')
-    running.until("tool_started", "out")
+    running.until(last, "out")
     running.close("out")
     done = running.end()
     assert done.code == Exit.OK

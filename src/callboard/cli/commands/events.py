@@ -14,6 +14,8 @@ from ...storage.errors import StoreUnavailable
 from ...storage.event_log import Page
 from ...storage.rows import SessionRow
 from ...storage.store import Store
+from ..interrupts import alongside
+from ..output_pipe import wait_for_closed_output
 from ..process import CommandError, Exit
 from ..terminal.console import note
 from ..terminal.event_lines import EventLines
@@ -59,10 +61,11 @@ def show_events(
             await reader.catch_up()
             return Exit.OK
         try:
-            while True:
-                written.clear()
-                await reader.catch_up_patiently()
-                await written.wait()
+            async with alongside(wait_for_closed_output()):
+                while True:
+                    written.clear()
+                    await reader.catch_up_patiently()
+                    await written.wait()
         except asyncio.CancelledError:  # Ctrl-C
             return Exit.INTERRUPTED
 

@@ -249,7 +249,7 @@ async def _run(
 async def _call(session: Session, tool: str, document: bytes, view: CallView) -> None:
     """Call the tool, and show all events up to its result."""
     cursor, answers = 0, LineAnswers(session, view)
-    async with alongside(session.call(tool, document, call_id=CALL)):
+    async with alongside(view.wait_for_closed()), alongside(session.call(tool, document, call_id=CALL)):
         while True:
             await session.board.wait(cursor)
             try:

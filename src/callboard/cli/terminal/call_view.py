@@ -5,6 +5,7 @@ for each running execution. Partial results, failed attempts and notices are pri
 its own thread, so that the table moves even while a handler blocks the event loop.
 """
 
+import asyncio
 import os
 import sys
 import time
@@ -26,6 +27,7 @@ from ...events.event import Event
 from ...events.kinds import EventKind
 from ...execution.outcome import Outcome, OutcomeStatus
 from ...execution.record import ExecutionRecord
+from ..output_pipe import wait_for_closed_output
 from ..process import Exit
 from .console import err, fail, is_interactive, out, print_json, print_problems, print_text
 from .text import attempt_of, compact, describe_error, describe_event, one_line, percent, safe, seconds
@@ -139,6 +141,10 @@ class CallView:
     def abandon(self) -> None:
         """Restore the terminal, because the process is about to exit. Called in a signal handler."""
 
+    async def wait_for_closed(self) -> None:
+        """Wait until the events have no reader any more, and raise `BrokenPipeError`. Wait for ever for a person."""
+        await asyncio.Event().wait()
+
 
 class JsonView(CallView):
     """Each event as a line of JSON on a stream; remarks go to standard error."""
@@ -150,6 +156,9 @@ class JsonView(CallView):
     def show(self, event: Event) -> None:
         self._stream.write(event.line + b"\n")
         self._stream.flush()
+
+    async def wait_for_closed(self) -> None:
+        await wait_for_closed_output()
 
 
 class LiveView(CallView):
