@@ -52,6 +52,7 @@ async def polite() -> str:
 
 
 async def test_x11_handler_that_blocks_the_loop_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    began = time.monotonic()
     async with Runtime([rude, polite], blocked_after=0.1) as runtime:
         session, other = await runtime.open("s", "u"), await runtime.open("other", "u")
         assert (await session.call("rude", {"seconds": 0.2})).value == "done"
@@ -60,7 +61,7 @@ async def test_x11_handler_that_blocks_the_loop_is_named(caplog: pytest.LogCaptu
         event = session.board.read(0)[-1]
         assert event.kind == "system_notice"
         assert event.data["tool"] == "rude"
-        assert 0.1 < event.data["seconds"] < 2
+        assert 0.1 < event.data["seconds"] < time.monotonic() - began
         assert "The tool rude blocked everything for" in event.data["message"]
         assert other.board.last_seq == 0, "other sessions are not notified"
     assert "the handler of rude has blocked the event loop" in caplog.text
