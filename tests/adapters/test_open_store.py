@@ -2,14 +2,20 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from callboard.adapters.stores import migrate_store as migrate
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.errors import StoreError, StoreUnavailable
+from callboard.testing.store_rows import create
 
 pytestmark = pytest.mark.anyio
 
@@ -110,3 +116,31 @@ except MissingExtraError as error:
 """
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == extra
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_d1_tables_that_another_process_creates_meanwhile_are_used(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two questions about the database."""
+    url = f"sqlite:///{tmp_path / 'new.db'}" if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    database, asked = import_module(f"callboard.adapters.stores.{kind}.database"), 0
+
+    def then_migrate(question: Callable[[Connection], Any]) -> Callable[[Connection], Any]:
+        def ask(connection: Connection) -> Any:
+            nonlocal asked
+            answer = question(connection)
+            asked += 1
+            if asked == 1:
+                migrate(url)
+            return answer
+
+        return ask
+
+    for name in ("stored_revision", "is_empty"):
+        monkeypatch.setattr(database, name, then_migrate(getattr(database, name)))
+    store = open_store(url)
+    await store.open(lambda *_: None)
+    assert await store.commit([create("s")]) == [0]
+    await store.close()
+    assert asked > 1

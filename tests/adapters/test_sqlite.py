@@ -176,6 +176,28 @@ async def test_d1_file_that_another_process_begins_meanwhile_is_not_called_damag
     await store.close()
 
 
+async def test_d1_file_that_another_process_writes_during_the_check_is_not_called_damaged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await filled(path)
+    whole = content(path)
+    assert whole is not None
+    in_use, looked = SqliteDatabase._in_use, 0
+
+    def write_meanwhile(self: SqliteDatabase) -> bool:
+        """The other process has written a part of the file at the first look, and has closed it at the second."""
+        nonlocal looked
+        looked += 1
+        path.write_bytes(whole[: len(whole) // 2] if looked == 1 else whole)
+        return in_use(self)
+
+    monkeypatch.setattr(SqliteDatabase, "_in_use", write_meanwhile)
+    store = open_store(f"sqlite:///{path}")
+    await store.open(ignore)
+    await store.close()
+    assert looked == 2
+
+
 async def test_d1_database_of_something_else_is_left_as_it_is(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE sessions (mine TEXT)")

@@ -127,11 +127,11 @@ class PostgresDatabase:
         """Check the tables. They are created in an empty database; otherwise only `migrate` changes them."""
         try:
             with self._engine.connect() as connection:
+                empty = is_empty(connection)  # before the revision: another process may create the tables meanwhile
                 revision = stored_revision(connection)
-                empty = revision is None and is_empty(connection)
         except DBAPIError as error:
             raise self.translate_error(error) or StoreError(self._unusable) from error
-        if empty:
+        if empty and revision is None:
             self.migrate()
         elif revision != REVISION:
             require_known(revision, self.name)

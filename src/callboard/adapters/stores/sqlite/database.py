@@ -97,10 +97,11 @@ class SqliteDatabase:
         self._examine()
         try:
             with closing(self._connection("rwc")), self._engine.connect() as connection:
+                empty = is_empty(connection)  # before the revision: another process may create the tables meanwhile
                 revision = stored_revision(connection)
                 if revision == REVISION:
                     return Migrated(revision, revision)
-                if revision is None and not is_empty(connection):
+                if revision is None and not empty:
                     raise self._foreign()
                 connection.rollback()
                 self._log_ahead(connection)
@@ -239,7 +240,7 @@ class SqliteDatabase:
             raise StoreError(f"{self.name} cannot be made: its folder does not exist. Make the folder first.")
         try:
             with self._path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size  # before the header, which another process may write meanwhile
+                before = os.fstat(file.fileno())  # before the header, which another process may write meanwhile
                 header = file.read(len(_HEADER))
         except FileNotFoundError:
             return
@@ -247,7 +248,7 @@ class SqliteDatabase:
             raise StoreError(f"{self.name} is a folder. Name a file in it.") from error
         except OSError as error:
             raise StoreUnavailable(f"{self.name} {_UNREAD}.") from error
-        if size == 0:
+        if before.st_size == 0:
             return
         if header != _HEADER:
             raise self._damaged()
@@ -256,10 +257,10 @@ class SqliteDatabase:
         try:
             with closing(sqlite3.connect(f"file:{quote(str(self._path))}?mode=ro&immutable=1", uri=True)) as connection:
                 tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-                whole = size > CHECKED or connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+                whole = before.st_size > CHECKED or connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
         except sqlite3.DatabaseError:
             whole, tables = False, set[str]()
-        if self._in_use():
+        if self._in_use() or self._written_since(before):
             return  # another process wrote meanwhile
         if not whole:
             raise self._damaged()
@@ -283,6 +284,14 @@ class SqliteDatabase:
     def _in_use(self) -> bool:
         """Return whether a process has the file open, or was killed while it had."""
         return any(os.path.exists(f"{self._path}{end}") for end in ("-wal", "-journal"))
+
+    def _written_since(self, before: os.stat_result) -> bool:
+        """Return whether the file was written, or removed, since its status was read."""
+        try:
+            now = os.stat(self._path)
+        except OSError:
+            return True
+        return (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
 
     def _found(self) -> tuple[int, int] | None:
         """Return the identity of the file that has this name now."""
