@@ -63,6 +63,7 @@ def idle_poller(store: SqlStore, instance: str | None, woken: Callable[[str | No
     poller = DataVersionPoller(store._database, instance or store._database.instance, lambda each, *_: woken(each))
     poller.close()
     poller._connection = PinnedConnection(store._database, writes=False)
+    poller._version = None  # that of the connection before
     return poller
 
 
