@@ -285,6 +285,21 @@ async def test_e2_the_turn_of_a_deleted_session_ends(store_url: str) -> None:
         assert (await (await runtime.open("s", "other")).say("Mine now?")).status == "finished"
 
 
+async def test_e2_cancelled_calls_of_a_deleted_session_start_no_turn(store_url: str) -> None:
+    script = Script([("build", '{"what":"a"}')])
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await session.say("Go.")).status == "finished"
+        conversation = conversation_of(session)
+        [execution] = live_session(session).calls.unfinished
+        runtime.sessions.delete(live_session(session))
+        await runtime.store.delete("s")
+        async with asyncio.timeout(90):
+            while not execution.terminal:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        assert not conversation.is_processing
+
+
 async def test_m5_a_late_result_wakes_the_session_when_the_store_answers_again(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

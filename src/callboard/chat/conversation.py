@@ -150,7 +150,7 @@ class Conversation:
 
     def wake(self) -> None:
         """Start a turn if anything waits for the model."""
-        if not self._leaving():
+        if not self._leaving() and not self._session.deleted:
             self._start(WINDOW)
 
     async def idle(self) -> None:
@@ -161,7 +161,7 @@ class Conversation:
     def handle_late_result(self, execution: Execution) -> None:
         """Start a turn for a late result, if its tool says so, or if a paused turn may wait for it."""
         if execution.tool.mode is Mode.HUMAN or self._session.wakes(execution.name) is Wake.WAKE:
-            self._start(WINDOW)
+            self.wake()
 
     def poll_inputs(self) -> None:
         """Look for inputs that another process stored."""
