@@ -392,6 +392,60 @@ async def test_e5_beat_does_not_wait_for_a_group(postgres_url: str) -> None:
         assert await waiting == [1]
 
 
+@asynccontextmanager
+async def stopped_in(url: str, statement: str) -> AsyncGenerator[int]:
+    """A connection that has sent a statement in a transaction, but not its end, as if its process was stopped then.
+
+    Returns the id of the server's process, which waits for the rest.
+    """
+    connection = psycopg.connect(url)
+    try:
+        connection.execute("SELECT 1")  # begins the transaction
+        connection.pgconn.enter_pipeline_mode()
+        connection.pgconn.send_query_params(statement.encode(), None)
+        connection.pgconn.send_flush_request()
+        connection.pgconn.flush()
+        await until(url, WAITS_FOR_MORE, connection.info.backend_pid)
+        yield connection.info.backend_pid
+    finally:
+        connection.close()
+
+
+WAITS_FOR_MORE = "SELECT state = 'active' AND wait_event = 'ClientRead' FROM pg_stat_activity WHERE pid = %s"
+
+
+@pytest.mark.parametrize("table", ["sessions", "executions"])
+async def test_d2_process_that_was_stopped_in_a_statement_blocks_no_other(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 200)
+    monkeypatch.setattr(database, "STALLED", 0.1)
+    async with opened(postgres_url) as store:
+        await store.commit([create(), add(execution_row())])
+        async with stopped_in(postgres_url, f"SELECT * FROM {table} FOR UPDATE"), asyncio.timeout(SOON):
+            assert await store.commit([replace(post(1), cancel=["x"])]) == [1]
+
+
+async def test_d2_only_stalled_connections_that_hold_locks_of_the_tables_are_ended(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 100)
+    async with opened(postgres_url) as store:
+        await store.commit([create()])
+        query(postgres_url, "CREATE TABLE mine (a int)")
+        async with (
+            stopped_in(postgres_url, "SELECT * FROM sessions FOR UPDATE") as blocking,
+            stopped_in(postgres_url, "INSERT INTO mine VALUES (1)") as unrelated,
+        ):
+            with pytest.raises(StoreUnavailable, match="locked by another process"):
+                await store.commit([post(1)])
+            assert query(postgres_url, WAITS_FOR_MORE, blocking) == [(True,)], "it may go on at once"
+            monkeypatch.setattr(database, "STALLED", 0.0)
+            assert await store.commit([post(1)]) == [1]
+            assert query(postgres_url, WAITS_FOR_MORE, blocking) == []
+            assert query(postgres_url, WAITS_FOR_MORE, unrelated) == [(True,)]
+
+
 async def test_d2_deadlock_is_retried(postgres_url: str) -> None:
     async with opened(postgres_url) as store:
         await store.commit([create("a"), create("b")])

@@ -11,7 +11,7 @@ from callboard.adapters.stores.statements import read_statements
 FILES = {name: Path(stores.__path__[0]) / name / "statements.sql" for name in ("sqlite", "postgres")}
 OWN = {
     "sqlite": {"notify", "forget_notifications", "last_notification", "read_notifications"},
-    "postgres": {"note_group", "notify_group", "notify", "count_memory"},
+    "postgres": {"end_stalled", "note_group", "notify_group", "notify", "count_memory"},
 }
 
 

@@ -27,7 +27,7 @@ from ....storage.store import Woken
 from ..connections import PinnedConnection
 from ..revisions import is_empty, require_known, stored_revision, upgrade
 from ..statements import Batch, driver
-from ..tables import REVISION, VERSION_TABLE, batches
+from ..tables import REVISION, VERSION_TABLE, batches, metadata
 from .advisory_locks import AdvisoryLocks
 from .listener import Listener, notifications
 from .memory_index import find_entries
@@ -48,6 +48,13 @@ PATIENCE = {
 IDLE = 6_000
 """Milliseconds after which the server ends the transaction of a silent process: it was stopped, or its machine is gone,
 and others wait for the rows that it has locked."""
+
+LOCK_TIMEOUT = 20_000
+"""Milliseconds that a statement waits for a lock. It is tried again after stalled connections have ended."""
+
+STALLED = 15.0
+"""Seconds after which a connection counts as stalled whose process was stopped while it sent a statement, or while it
+received the answer. `IDLE` does not apply to it, and no statement of a live process takes so long to send."""
 
 FORGOTTEN = 86_400.0
 """Seconds after which the row of a store that was not closed may be removed, if no process holds its advisory lock."""
@@ -165,6 +172,7 @@ class PostgresDatabase:
             return connection.execution_options(isolation_level="AUTOCOMMIT")
         connection.exec_driver_sql(f"SET idle_in_transaction_session_timeout = {IDLE}")
         connection.exec_driver_sql(_FAST_COMPRESSION)
+        _limit_lock_waits(connection)
         connection.commit()
         return connection
 
@@ -178,7 +186,7 @@ class PostgresDatabase:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
     def is_contention(self, error: Exception) -> bool:
-        return isinstance(error, _WrittenBefore) or (_state(error) or "").startswith(("25P03", "40"))
+        return isinstance(error, _WrittenBefore) or (_state(error) or "").startswith(("25P03", "40", "55P03"))
 
     def translate_error(self, error: Exception) -> StoreError | None:
         if isinstance(error, StoreError):
@@ -208,6 +216,7 @@ class PostgresDatabase:
             connection.exec_driver_sql("SET synchronous_commit = off")
             for method in ("seqscan", "hashjoin", "mergejoin", "material"):
                 connection.exec_driver_sql(f"SET enable_{method} = off")
+            _limit_lock_waits(connection)
 
         return PinnedConnection(self, writes=False, prepare=prepare)
 
@@ -277,6 +286,12 @@ class PostgresDatabase:
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
         messages = json.dumps(notifications(self.instance, dict.fromkeys(session_ids, False)))
         driver(connection).execute(TEXTS["notify"], {"messages": messages})
+
+
+def _limit_lock_waits(connection: Connection) -> None:
+    """Let statements wait for locks for a limited time, and end the stalled connections that hold some now."""
+    connection.exec_driver_sql(f"SET lock_timeout = {LOCK_TIMEOUT}")
+    driver(connection).execute(TEXTS["end_stalled"], {"tables": [*metadata.tables], "seconds": STALLED})
 
 
 def postgres_url(url: str) -> URL:

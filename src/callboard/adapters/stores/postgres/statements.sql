@@ -292,6 +292,20 @@ SELECT
 -- notify: Notify other processes.
 SELECT count(pg_notify('callboard', message)) FROM jsonb_array_elements_text(%(messages)s::jsonb) AS listed(message);
 
+-- end_stalled: End connections that hold locks of these tables while the server waits for the rest of a message.
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity AS activity
+WHERE datname = current_database()
+    AND usename = current_user
+    AND state = 'active'
+    AND wait_event IN ('ClientRead', 'ClientWrite')
+    AND state_change < clock_timestamp() - make_interval(secs => %(seconds)s)
+    AND EXISTS (
+        SELECT 1 FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+        WHERE pg_locks.pid = activity.pid
+            AND relname = ANY(%(tables)s::text[])
+            AND pg_table_is_visible(pg_class.oid)
+    );
+
 -- count_memory: Count the entries of a user with each of several words, up to a number.
 SELECT lexeme, (
     SELECT count(*) FROM (
