@@ -278,9 +278,8 @@ class Calls:
 
     async def is_running(self, execution_id: str) -> bool:
         """Return whether a call of the session, in any process, has not ended."""
-        execution = self._index.by_id.get(execution_id)
-        if execution is not None and not execution.lost:
-            return not execution.terminal
+        if self._index.holds(execution_id):
+            return not self._index.by_id[execution_id].terminal
         row = await self._store.execution(self._session_id, execution_id) if self._ledger.durable else None
         return row is not None and row.completed_at is None
 
@@ -337,9 +336,8 @@ class Calls:
         return cancelled
 
     async def _cancel(self, execution_id: str) -> bool:
-        execution = self._index.by_id.get(execution_id)
-        if execution is not None and not execution.lost:
-            return bool(await self._cancel_local(execution))
+        if self._index.holds(execution_id):
+            return bool(await self._cancel_local(self._index.by_id[execution_id]))
         if (await self._row(execution_id)).completed_at is not None:
             return False
         await self._cancel_remote(execution_id)
@@ -368,23 +366,25 @@ class Calls:
     async def _cancel_local(self, *executions: Execution) -> int:
         """Stop executions of this process, and store that, so that they do not continue after a crash either."""
         stopped = [execution for execution in executions if self._manager.cancel(execution)]
-        if self._ledger.durable:
-            try:
-                if stopping := [execution.id for execution in stopped if not execution.terminal]:
-                    with suppress(Conflict):  # another process owns them
-                        await self._ledger.write(Change(self._session_id, cancel=stopping))
-                await self._ledger.settle()
-            except StoreUnavailable as error:
-                if not stopped:
-                    raise
-                raise StoreUnconfirmed("They are stopped; the store does not answer at the moment.") from error
-        return len(stopped)
+        if not self._ledger.durable:
+            return len(stopped)
+        stopping = [each.id for each in stopped if not each.terminal]
+        try:
+            if stopping:
+                with suppress(Conflict):  # another process owns them
+                    await self._ledger.write(Change(self._session_id, cancel=stopping))
+            await self._ledger.settle()
+        except StoreUnavailable as error:
+            if not stopped:
+                raise
+            raise StoreUnconfirmed("They are stopped; the store does not answer at the moment.") from error
+        lost = {each.id for each in stopped if each.lost}.difference(stopping)  # another process goes on with them
+        return len(stopped) - len(lost) + (await self.cancel_others(lambda row: row.id in lost) if lost else 0)
 
     async def _cancel_remote(self, *execution_ids: str) -> None:
         await self._ledger.write(Change(self._session_id, cancel=execution_ids))
-        for execution_id in execution_ids:  # this process may have recovered one meanwhile
-            if self._index.holds(execution_id):
-                self._manager.cancel(self._index.by_id[execution_id])
+        for execution_id in filter(self._index.holds, execution_ids):  # this process may have recovered one meanwhile
+            self._manager.cancel(self._index.by_id[execution_id])
         self._sync.poll_orphans()
 
     def promote(self, call_ids: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ states that they describe, to the writer (`StoreLedger`).
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
@@ -72,6 +73,10 @@ class Ledger(Protocol):
         """
         ...
 
+    def disown(self, executions: Iterable[Execution]) -> None:
+        """Stop executions that another process owns, with the calls below them. What is staged of them is discarded."""
+        ...
+
 
 class DirectLedger:
     """Writes events to the board at once, and other changes to a store in memory. See `Ledger`."""
@@ -116,6 +121,9 @@ class DirectLedger:
 
     def withdraw(self, execution: Execution) -> StoreUnavailable:
         raise TypeError("a store in memory is always available")
+
+    def disown(self, executions: Iterable[Execution]) -> None:
+        raise TypeError("no other process owns an execution in memory")
 
     def _commit(self, change: Change) -> None:
         """Commit in one step: a store in memory never waits."""

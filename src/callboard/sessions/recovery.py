@@ -254,7 +254,10 @@ class Recovery:
                 self._manager.cancel(execution)
 
     async def lease_lost(self) -> None:
-        """Stop the executions that another process claimed after this one lost its lease."""
+        """Stop the executions that another process claimed after this one lost its lease.
+
+        One that has ended meanwhile is stopped too: its end must not be written later, if this process claims it again.
+        """
         log.error("this process lost its lease; it stops the executions that another process claimed")
         by_session: dict[str, list[Execution]] = {}
         for execution in self._manager.live:
@@ -265,9 +268,9 @@ class Recovery:
                 row.id: row.owner == self._services.owner
                 for row in await self._store.executions(session_id, ids=ids, limit=len(ids))
             }
-            for execution in executions:
-                if not held.get(execution.id, True):
-                    self._manager.disown(execution)
+            lost = [execution for execution in executions if not held.get(execution.id, True)]
+            if (session := self._cache.known.get(session_id)) is not None:
+                session.ledger.disown(lost)
 
 
 @contextmanager

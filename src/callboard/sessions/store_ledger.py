@@ -236,7 +236,7 @@ class StoreLedger:
                 again.append(each)
                 continue
             else:
-                self._disown_trees(each.executions)
+                self.disown(each.executions)
             _resolve(each.waiters)
         self._queue[:0] = again
         if self._queue:
@@ -251,8 +251,7 @@ class StoreLedger:
         if written.late_results:
             dispatcher.wake(self._session_id)
 
-    def _disown_trees(self, executions: Iterable[Execution]) -> None:
-        """Disown executions that the store refused, with the calls below them: another process owns them."""
+    def disown(self, executions: Iterable[Execution]) -> None:
         gone = {each: None for execution in executions for each in descendants(execution)}
         for execution in gone:
             self._disown(execution)
