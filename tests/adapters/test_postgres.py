@@ -429,6 +429,7 @@ async def test_d2_process_that_was_stopped_in_a_statement_blocks_no_other(
 async def test_d2_only_stalled_connections_that_hold_locks_of_the_tables_are_ended(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A backup reads the tables, and a program may copy rows into them: both may take as long as they like."""
     monkeypatch.setattr(database, "LOCK_TIMEOUT", 100)
     async with opened(postgres_url) as store:
         await store.commit([create()])
@@ -436,6 +437,8 @@ async def test_d2_only_stalled_connections_that_hold_locks_of_the_tables_are_end
         async with (
             stopped_in(postgres_url, "SELECT * FROM sessions FOR UPDATE") as blocking,
             stopped_in(postgres_url, "INSERT INTO mine VALUES (1)") as unrelated,
+            stopped_in(postgres_url, "SELECT * FROM sessions") as reading,
+            stopped_in(postgres_url, "COPY sessions FROM STDIN") as copying,
         ):
             with pytest.raises(StoreUnavailable, match="locked by another process"):
                 await store.commit([post(1)])
@@ -443,7 +446,8 @@ async def test_d2_only_stalled_connections_that_hold_locks_of_the_tables_are_end
             monkeypatch.setattr(database, "STALLED", 0.0)
             assert await store.commit([post(1)]) == [1]
             assert query(postgres_url, WAITS_FOR_MORE, blocking) == []
-            assert query(postgres_url, WAITS_FOR_MORE, unrelated) == [(True,)]
+            for other in (unrelated, reading, copying):
+                assert query(postgres_url, WAITS_FOR_MORE, other) == [(True,)]
 
 
 async def test_d2_deadlock_is_retried(postgres_url: str) -> None:

@@ -299,9 +299,11 @@ WHERE datname = current_database()
     AND state = 'active'
     AND wait_event IN ('ClientRead', 'ClientWrite')
     AND state_change < clock_timestamp() - make_interval(secs => %(seconds)s)
+    AND query NOT ILIKE 'copy %%' -- which only other programs use, for as long as they like
     AND EXISTS (
         SELECT 1 FROM pg_locks JOIN pg_class ON pg_class.oid = relation
         WHERE pg_locks.pid = activity.pid
+            AND mode <> 'AccessShareLock' -- that of a query, such as a backup's, for which no process waits
             AND relname = ANY(%(tables)s::text[])
             AND pg_table_is_visible(pg_class.oid)
     );
