@@ -295,8 +295,7 @@ async def test_e2_cancelled_calls_of_a_deleted_session_start_no_turn(store_url: 
         runtime.sessions.delete(live_session(session))
         await runtime.store.delete("s")
         async with asyncio.timeout(90):
-            while not execution.terminal:  # noqa: ASYNC110
-                await asyncio.sleep(0)
+            await runtime.manager.wait(execution)
         assert not conversation.is_processing
 
 

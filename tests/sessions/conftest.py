@@ -92,14 +92,22 @@ def dead(name: str = "dead") -> OwnerRow:
     return OwnerRow(id=name, host="elsewhere", pid=1, started="", beat=-1)
 
 
-async def left_behind(url: str, execution_id: str, session_id: str, change: Callable[[ExecutionRow], Any]) -> None:
-    """Rewrite a stored execution with `change`, as if the process that owned it had died."""
+async def rewrite_execution(
+    url: str, execution_id: str, session_id: str, change: Callable[[ExecutionRow], ExecutionRow]
+) -> None:
+    """Rewrite a stored execution with `change`, without a runtime."""
     async with stored(url) as store:
         row = await store.execution(session_id, execution_id)
         assert row is not None
+        (result,) = await store.commit([Change(session_id, executions=[ExecutionWrite(change(row))])])
+        assert isinstance(result, int), result
+
+
+async def left_behind(url: str, execution_id: str, session_id: str, change: Callable[[ExecutionRow], Any]) -> None:
+    """Rewrite a stored execution with `change`, as if the process that owned it had died."""
+    async with stored(url) as store:
         await store.join(dead())
-        written = ExecutionWrite(replace(change(row), owner="dead"))
-        assert await store.commit([Change(session_id, executions=[written])]) != []
+    await rewrite_execution(url, execution_id, session_id, lambda row: replace(change(row), owner="dead"))
 
 
 async def rewrite(url: str, row: RequestRow, was: str) -> None:

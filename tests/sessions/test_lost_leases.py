@@ -9,10 +9,10 @@ import pytest
 
 from callboard import Runtime, tool
 from callboard.sessions.session import live_session
-from callboard.storage.change import Change, ExecutionWrite
+from callboard.storage.change import Change
 from callboard.storage.rows import ExecutionRow
 
-from .conftest import SOON, board_of, ended, row_of, stored, until
+from .conftest import SOON, board_of, ended, rewrite_execution, row_of, until
 
 pytestmark = pytest.mark.anyio
 
@@ -40,11 +40,7 @@ async def pay() -> str:
 
 async def give(url: str, execution_id: str, owner: str) -> None:
     """Give an execution to a process, as if it had taken it over."""
-    async with stored(url) as store:
-        row = await store.execution("s", execution_id)
-        assert row is not None
-        written = ExecutionWrite(replace(row, owner=owner))
-        assert await store.commit([Change("s", executions=[written])]) != []
+    await rewrite_execution(url, execution_id, "s", lambda row: replace(row, owner=owner))
 
 
 async def test_d2_call_that_another_process_took_over_is_cancelled_there(shared_url: str) -> None:
@@ -64,11 +60,8 @@ async def test_d2_call_that_another_process_took_over_and_ended_is_not_reported_
         session = await runtime.open("s", "ann")
         outcome = await session.call("pay")
         await live_session(session).settle()
-        async with stored(shared_url) as store:
-            row = await store.execution("s", outcome.execution_id)
-            assert row is not None
-            done = replace(row, owner=None, status="succeeded", value=b'"paid"', completed_at=row.queued_at)
-            assert await store.commit([Change("s", executions=[ExecutionWrite(done)])]) != []
+        done: dict[str, Any] = {"owner": None, "status": "succeeded", "value": b'"paid"', "completed_at": 1.0}
+        await rewrite_execution(shared_url, outcome.execution_id, "s", lambda row: replace(row, **done))
         assert await session.cancel(outcome.execution_id) is False
         assert (await ended(session, outcome.execution_id)).value == "paid"
 
