@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--peers", default="none", help="none, all, or some of " + ",".join(environments.PEERS))
     parser.add_argument("--rounds", type=int, help="number of rounds (5; 1 with --quick)")
     parser.add_argument("--quick", action="store_true", help="short batches; the results are not stored")
-    parser.add_argument("--python", help="another interpreter for Callboard's own part")
+    parser.add_argument("--python", help="another interpreter for Callboard's own part, and the peers of `dispatch`")
     given = parser.parse_args()
     try:
         peers = environments.choose(given.peers)

@@ -25,7 +25,7 @@ TITLE = "Cost of a call, compared with other frameworks"
 
 def measure(options: Options) -> dict[str, Any]:
     """Measure Callboard and its peers in interleaved rounds. Failures of a peer are reported, our own are raised."""
-    pythons = {peer: environments.prepare(peer) for peer in options.peers}
+    pythons = {peer: environments.prepare(peer, options.python) for peer in options.peers}
     pythons[OURS] = environments.prepare_ours(options.python)
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     failed: dict[str, str] = {}

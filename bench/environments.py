@@ -55,25 +55,29 @@ def python_of(peer: str) -> Path:
     return VENVS / peer / "bin" / "python"
 
 
-def prepare(peer: str) -> str:
-    """Return the peer's interpreter, creating its environment if it is missing."""
-    python = python_of(peer)
-    if not python.exists():
-        _install(peer, sys.executable, *PEERS[peer].packages)
-    return str(python)
+def prepare(peer: str, python: str | None = None) -> str:
+    """Return the peer's interpreter, of the running Python or the given one. Its environment is made if missing."""
+    name = peer if python is None else f"{peer}-{_version_of(python)}"
+    if not python_of(name).exists():
+        _install(name, python or sys.executable, *PEERS[peer].packages)
+    return str(python_of(name))
 
 
 def prepare_ours(python: str | None) -> str:
     """Return an interpreter that can import Callboard: the running one, or a new environment of the given Python."""
     if python is None:
         return sys.executable
-    version = subprocess.check_output([python, "-c", "import platform; print(platform.python_version())"], text=True)
-    ours = f"{OURS}-{version.strip()}"
+    ours = f"{OURS}-{_version_of(python)}"
     if not python_of(ours).exists():
         # The core's requirements, and the parser of docstrings, in which the workloads describe their parameters.
         # Callboard's own source is on the path.
         _install(ours, python, "pydantic", "anyio", "docstring-parser")
     return str(python_of(ours))
+
+
+def _version_of(python: str) -> str:
+    script = "import platform; print(platform.python_version())"
+    return subprocess.check_output([python, "-c", script], text=True).strip()
 
 
 def works(python: str) -> bool:

@@ -161,7 +161,9 @@ class Admission:
                     self._finishing.fail(execution, error)
                     return
             try:
-                arguments = self._parse_arguments(tool, document)
+                if len(document) > self._unchecked_bytes:
+                    self._size.check(document)
+                arguments = tool.arguments.parse(tool.name, document)
             except BaseException as error:  # a validator may raise anything
                 self._refuse_arguments(execution, error)
                 return
@@ -196,7 +198,9 @@ class Admission:
             self._finishing.fail(execution, error)
             return
         try:
-            arguments = self._parse_arguments(tool, document)
+            if len(document) > self._unchecked_bytes:
+                self._size.check(document)
+            arguments = tool.arguments.parse(tool.name, document)
         except BaseException as error:  # a validator may raise anything
             self._refuse_arguments(execution, error)
             return
@@ -260,11 +264,6 @@ class Admission:
             self._stopping.deadlines.watch(execution, execution.deadline)
         if execution.attempt_deadline is not None:  # it began its attempt before it was live
             self._stopping.deadlines.watch(execution, execution.attempt_deadline)
-
-    def _parse_arguments(self, tool: Tool, document: bytes) -> Any:
-        if len(document) > self._unchecked_bytes:
-            self._size.check(document)
-        return tool.arguments.parse(tool.name, document)
 
     def _refuse_arguments(self, execution: Execution, error: BaseException) -> None:
         failure = self._registry.errors.translate(error)

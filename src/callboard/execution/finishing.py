@@ -156,12 +156,13 @@ class Finishing:
     def _release(self, execution: Execution) -> None:
         """Release everything that an execution held, whatever failed before, so that no caller waits forever."""
         self._live.pop(execution.id, None)
-        if execution.release_arguments() and not execution.lost:
-            execution.scope.index.count_bytes(execution)
         if execution.waiters is not None:
             execution.release_waiters()
-        if execution.request is not None:
-            execution.scope.stop_asking(execution)
+        if execution.extras is not None:
+            if execution.release_arguments() and not execution.lost:
+                execution.scope.index.count_bytes(execution)
+            if execution.request is not None:
+                execution.scope.stop_asking(execution)
         for child in execution.children or ():
             self._cancel(child)
         if execution.has_slot:

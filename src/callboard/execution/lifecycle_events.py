@@ -28,7 +28,9 @@ def opening_events(execution: Execution) -> tuple[bytes, ...]:
     if reported is phase:
         return ()
     execution.mark_reported()
-    time_and_ids = iso_time(execution.at or execution.queued_at) + event_ids(execution)
+    time_and_ids = iso_time(execution.at or execution.queued_at) + (execution.event_ids or event_ids(execution))
+    if reported is _NEW and phase is _EXECUTING and execution.attempt == 1:
+        return _first_three(execution, time_and_ids)
     events: list[bytes] = []
     if reported is _NEW:
         events.append(_join((_STARTED_HEAD, time_and_ids, b',"arguments":', execution.display_arguments, b"}}")))
@@ -36,7 +38,7 @@ def opening_events(execution: Execution) -> tuple[bytes, ...]:
         events.append(_join((_VALIDATING_HEAD, time_and_ids, b"}}")))
     if phase is _EXECUTING:
         attempt = _attempt(execution.attempt, execution.max_attempts)
-        events.append(_join((_EXECUTING_HEAD, time_and_ids, attempt, b"}}")))
+        events.append(_join((_EXECUTING_HEAD, time_and_ids, attempt)))
     return tuple(events)
 
 
@@ -58,13 +60,8 @@ def success_events(execution: Execution, clock_ms: MillisecondClock, result_json
         return (end,) if execution.reported_phase is execution.phase else (*opening_events(execution), end)
     if execution.queued < clock_ms.since:  # it was called in an earlier millisecond
         time_and_ids = iso_time(execution.queued_at) + time_and_ids[len(at) :]
-    maximum = execution.max_attempts
-    return (
-        _join((_STARTED_HEAD, time_and_ids, b',"arguments":', execution.display_arguments, b"}}")),
-        _join((_VALIDATING_HEAD, time_and_ids, b"}}")),
-        _join((_EXECUTING_HEAD, time_and_ids, _FIRST[maximum] if maximum < 10 else _first_of(maximum))),
-        end,
-    )
+    first, second, third = _first_three(execution, time_and_ids)
+    return (first, second, third, end)
 
 
 def failure_events(execution: Execution, at: float, error_json: bytes) -> tuple[bytes, ...]:
@@ -89,8 +86,8 @@ def refused_events(events: Iterable[bytes], execution: Execution, at: float, err
 
 def retrying_event(execution: Execution, at: float, error_json: bytes, delay: float) -> bytes:
     """Return the event of a failed attempt that another one follows."""
-    attempt = _attempt(execution.attempt, execution.max_attempts)
-    fields = b'%b,"error":%b,"delay":%b' % (attempt, error_json, to_json(delay))
+    numbers = (execution.attempt, execution.max_attempts)
+    fields = b',"attempt":%d,"maximum":%d,"error":%b,"delay":%b' % (*numbers, error_json, to_json(delay))
     return _event(execution, EventKind.TOOL_RETRYING, at, fields)
 
 
@@ -138,13 +135,20 @@ def _encode_ids(execution: Execution) -> bytes:
     return f'","data":{{"execution_id":"{execution_id}","call_id":"{quoted}",{label}'.encode()
 
 
+def _first_three(execution: Execution, time_and_ids: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return the events of an execution that began its first attempt before anything was reported."""
+    maximum = execution.max_attempts
+    return (
+        _join((_STARTED_HEAD, time_and_ids, b',"arguments":', execution.display_arguments, b"}}")),
+        _join((_VALIDATING_HEAD, time_and_ids, b"}}")),
+        _join((_EXECUTING_HEAD, time_and_ids, _FIRST[maximum] if maximum < 10 else _attempt(1, maximum))),
+    )
+
+
 def _attempt(attempt: int, maximum: int) -> bytes:
-    return b',"attempt":%d,"maximum":%d' % (attempt, maximum)
+    """Return the end of the event of an attempt."""
+    return b',"attempt":%d,"maximum":%d}}' % (attempt, maximum)
 
 
-def _first_of(maximum: int) -> bytes:
-    """Return the end of the event of a first attempt, the only one that can end without having waited."""
-    return _attempt(1, maximum) + b"}}"
-
-
-_FIRST = tuple(map(_first_of, range(10)))
+_FIRST = tuple(_attempt(1, maximum) for maximum in range(10))
+"""The ends of the events of first attempts, by the maximum of attempts."""

@@ -27,8 +27,10 @@ def report(execution: Execution, *events: bytes) -> None:
 
     Of a worker's execution only progress and the end (see `finishing`) are reported, as the answer to the request.
     """
-    events = (*opening_events(execution), *events)
-    execution.scope.append_events(() if execution.is_worker else events, execution)
+    opening = opening_events(execution)
+    if execution.extras is not None and execution.is_worker:
+        opening = events = ()
+    execution.scope.append_events((*opening, *events) if events else opening, execution)
 
 
 def report_beginning(execution: Execution) -> None:

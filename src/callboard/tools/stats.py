@@ -78,7 +78,9 @@ class ToolStats:
         if now >= self._minutes.until:
             self._flush()  # the buffered durations belong to the minute before
             self._minutes.turn(now)
-        self.ended(seconds)
+        self._durations.append(seconds)
+        if len(self._durations) >= _BUFFER:
+            self._flush()
 
     def failed(self, category: ErrorCategory, seconds: float, at: datetime, now: float = -1.0) -> None:
         """Record a call that failed or was cancelled, at a monotonic time if it is to be in a minute."""
