@@ -797,52 +797,71 @@ async def test_t2_refuses_an_empty_description() -> None:
     assert "has no description" in await refused(blank)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mode": "sideways"}, "sideways"),
-        ({"logout": "never"}, "never"),
-        ({"wake": "maybe"}, "maybe"),
-        ({"timeout": 0}, "timeout is 0"),
-        ({"timeout": -1}, "timeout is -1"),
-        ({"total_timeout": 0}, "total_timeout is 0"),
-        ({"inline_budget": 0}, "inline_budget is 0"),
-        ({"result_limit": 0}, "result_limit is 0"),
-        ({"concurrency": 0}, "concurrency is 0"),
-        ({"expires": 0}, "expires is 0"),
-        ({"retry": 3}, "retry is 3; it must be a RetryPolicy, as in retry=RetryPolicy(…)."),
-        ({"breaker": True}, "breaker is True; it must be a BreakerPolicy"),
-        ({"timeout": "10"}, "timeout is '10'; it must be a number of seconds."),
-        ({"timeout": timedelta(seconds=3)}, "seconds=3); it must be a number of seconds, such as 3."),
-        ({"namespace": None}, "namespace is None; it must be a non-empty string."),
-        ({"namespace": ""}, "namespace is ''; it must be a non-empty string."),
-        ({"usage": 3}, "usage is 3; it must be a string or None."),
-        ({"queue": 3}, "queue is 3; it must be a string or None."),
-        ({"idempotent": "no"}, "idempotent is 'no'; it must be True or False."),
-        ({"destructive": "no"}, "destructive is 'no'; it must be True, False or None."),
-        ({"lax": "no"}, "lax is 'no'; it must be True or False."),
-        ({"flatten": 0}, "flatten is 0; it must be True or False."),
-        ({"tags": None}, "tags is None; it must be a list of strings."),
-        ({"tags": [3]}, "tags is [3]; it must be a list of strings."),
-        ({"channels": {"text": 1}}, "channels is {'text': 1}; it must be a list of strings."),
-        ({"icons": [3]}, "icons is [3]; it must be a list of strings."),
-        ({"examples": {"query": "x"}}, "it must be a list of dicts of arguments."),
-        ({"examples": ["x"]}, "examples is ['x']; it must be a list of dicts of arguments."),
-        ({"renderers": {"voice": "short"}}, "it must be a dict of functions by channel."),
-        ({"asks": None}, "asks is None. Known: human_request, wallet_tx_request."),
-        ({"name": ""}, "'' cannot be the name of a tool"),
-        ({"name": 3}, "3 cannot be the name of a tool"),
-        ({"description": 3}, "The description of the tool google is 3; it must be a string."),
-        ({"expires": float("nan")}, "expires is nan; it must be a number of seconds."),
-        ({"inline_budget": None}, "inline_budget is None; it must be a number of seconds."),
-        ({"concurrency": 1.5}, "concurrency is 1.5; it must be a whole number."),
-        ({"gate": 5}, "A gate must be"),
-        ({"gate": ""}, "A gate must be"),
-        ({"answer": int, "mode": "inline"}, "its mode must be 'human'"),
-    ],
-)
+WRONG_FIELDS: list[tuple[dict[str, Any], str]] = [
+    ({"mode": "sideways"}, "sideways"),
+    ({"logout": "never"}, "never"),
+    ({"wake": "maybe"}, "maybe"),
+    ({"timeout": 0}, "timeout is 0"),
+    ({"timeout": -1}, "timeout is -1"),
+    ({"total_timeout": 0}, "total_timeout is 0"),
+    ({"inline_budget": 0}, "inline_budget is 0"),
+    ({"result_limit": 0}, "result_limit is 0"),
+    ({"concurrency": 0}, "concurrency is 0"),
+    ({"expires": 0}, "expires is 0"),
+    ({"retry": 3}, "retry is 3; it must be a RetryPolicy, as in retry=RetryPolicy(…)."),
+    ({"breaker": True}, "breaker is True; it must be a BreakerPolicy"),
+    ({"timeout": "10"}, "timeout is '10'; it must be a number of seconds."),
+    ({"timeout": timedelta(seconds=3)}, "seconds=3); it must be a number of seconds, such as 3."),
+    ({"namespace": None}, "namespace is None; it must be a non-empty string."),
+    ({"namespace": ""}, "namespace is ''; it must be a non-empty string."),
+    ({"usage": 3}, "usage is 3; it must be a string or None."),
+    ({"queue": 3}, "queue is 3; it must be a string or None."),
+    ({"idempotent": "no"}, "idempotent is 'no'; it must be True or False."),
+    ({"destructive": "no"}, "destructive is 'no'; it must be True, False or None."),
+    ({"tags": None}, "tags is None; it must be a list of strings."),
+    ({"tags": [3]}, "tags is [3]; it must be a list of strings."),
+    ({"channels": {"text": 1}}, "channels is {'text': 1}; it must be a list of strings."),
+    ({"icons": [3]}, "icons is [3]; it must be a list of strings."),
+    ({"examples": {"query": "x"}}, "it must be a list of dicts of arguments."),
+    ({"examples": ["x"]}, "examples is ['x']; it must be a list of dicts of arguments."),
+    ({"renderers": {"voice": "short"}}, "it must be a dict of functions by channel."),
+    ({"asks": None}, "asks is None. Known: human_request, wallet_tx_request."),
+    ({"name": ""}, "'' cannot be the name of a tool"),
+    ({"name": 3}, "3 cannot be the name of a tool"),
+    ({"description": 3}, "The description of the tool google is 3; it must be a string."),
+    ({"expires": float("nan")}, "expires is nan; it must be a number of seconds."),
+    ({"inline_budget": None}, "inline_budget is None; it must be a number of seconds."),
+    ({"concurrency": 1.5}, "concurrency is 1.5; it must be a whole number."),
+    ({"gate": 5}, "A gate must be"),
+    ({"gate": ""}, "A gate must be"),
+]
+"""Fields of a tool that `@tool` and `Tool.with_` refuse, and what they say."""
+WRONG_OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"lax": "no"}, "lax is 'no'; it must be True or False."),
+    ({"flatten": 0}, "flatten is 0; it must be True or False."),
+    ({"answer": int, "mode": "inline"}, "its mode must be 'human'"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG_FIELDS + WRONG_OPTIONS)
 async def test_t2_refuses_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
     assert message in await refused(google, **options)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [*WRONG_FIELDS, ({"timeot": 3}, "google.with_ has no option 'timeot'. Did you mean 'timeout'?")],
+)
+def test_t2_a_copy_refuses_fields_that_make_no_sense(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(RegistrationError) as raised:
+        tool(google).with_(**changes)
+    assert message in str(raised.value)
+
+
+def test_t2_a_copy_takes_options_in_the_same_forms() -> None:
+    made = tool(google).with_(tags=["a"], channels=["text"], topic=None, mode="background", renderers={"text": str})
+    assert (made.tags, made.channels, made.topic) == (("a",), frozenset({"text"}), "Google")
+    assert (made.mode, dict(made.renderers)) == (Mode.BACKGROUND, {"text": str})
 
 
 async def test_t2_refuses_an_async_gate_because_it_would_always_look_open() -> None:

@@ -8,9 +8,9 @@ import logging
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 from pydantic_core import to_json
 from typing_extensions import ParamSpec, TypeVar
@@ -24,6 +24,7 @@ from ..types import JSON, JSONSchema, Logout, Mode, Placement, RequestPurpose, W
 from .arguments import Arguments
 from .gates import Gate, check_gate
 from .handler import Handler
+from .options import Policy, check_options, policy
 from .policies import BreakerPolicy, RetryPolicy
 
 if TYPE_CHECKING:
@@ -296,8 +297,11 @@ class Tool(Generic[P, R]):
         return channel is None or self.channels is None or channel in self.channels
 
     def with_(self, **changes: Any) -> Self:
-        """Return a copy with some fields changed."""
-        return replace(self, **changes)
+        """Return a copy with some fields changed. Raises `RegistrationError` for an invalid value."""
+        check_options(f"{self.name}.with_", changes, [each.name for each in fields(self) if each.init])
+        options = {name: value for name, value in changes.items() if name in Policy.__optional_keys__}
+        checked = policy(cast("Policy", options)) if options else {}
+        return replace(self, **{name: checked.get(name, value) for name, value in changes.items()})
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the undecorated function."""

@@ -11,8 +11,8 @@ from ..errors import RegistrationError, ToolError
 from ..schemas.clean import clean
 from ..types import JSONSchema
 from .definition import Tool
-from .function import Policy, check_options, policy
 from .handler import Handler, HandlerKind
+from .options import Policy, check_options, policy
 from .result import Result
 from .schema_arguments import SchemaArguments, validator
 from .signature import dynamic_parameters
