@@ -1,16 +1,21 @@
 """Servers that hang, die, flood, lie or change their tools: they harm only their own calls."""
 
 import asyncio
+import fcntl
 import json
 import logging
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from callboard import RegistrationError, Registry, Runtime, ToolError, mcp_toolset, tool
+from callboard.toolkits.mcp import pins as pins_module
 from callboard.toolkits.mcp.definitions import local_name
+from callboard.toolkits.mcp.pins import Pins
 from tests.toolkits.mcp.stage import DEADLINE, HttpServer, every_kind, no_sleep, stage, until
 
 pytestmark = pytest.mark.anyio
@@ -237,6 +242,47 @@ async def test_h4_approved_tools_are_kept_in_a_file(tmp_path: Path) -> None:
         made.toolset.approve()
     async with stage("http legacy", tmp_path, pins=pins) as made:
         assert "sample_text_of-all" in made.runtime.registry
+
+
+async def test_h4_a_server_cannot_show_another_definition_to_each_process(tmp_path: Path) -> None:
+    pins = tmp_path / "pins.json"
+    async with stage("http legacy", tmp_path, pins=pins) as made:
+        Pins("sample", pins).add({"new": "the hash of what another process was shown"})
+        await made.call("change", how="new")
+        await until(lambda: made.toolset.changed)
+        assert made.toolset.changed == {"new"}
+        assert "sample_new" not in made.runtime.registry
+        assert json.loads(pins.read_text())["sample"]["new"].startswith("the hash")
+        made.toolset.approve("new")
+        assert "sample_new" in made.runtime.registry
+
+
+def test_h4_processes_lose_no_approvals_of_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "pins.json"
+    servers = [Pins(f"server {number}", path) for number in range(8)]
+
+    def approve(pins: Pins) -> None:
+        for number in range(20):
+            pins.add({f"tool {number}": "hash"})
+
+    with ThreadPoolExecutor(len(servers)) as threads:
+        list(threads.map(approve, servers))
+    stored = json.loads(path.read_text())
+    assert {server: len(tools) for server, tools in stored.items()} == {f"server {number}": 20 for number in range(8)}
+    assert [each.name for each in tmp_path.iterdir()] == ["pins.json"]
+
+
+def test_h4_approvals_that_cannot_be_written_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RegistrationError, match=r"cannot be written to .*pins\.json: No such file"):
+        Pins("a", tmp_path / "missing" / "pins.json").add({"tool": "hash"})
+    monkeypatch.setattr(pins_module, "LOCK_TIMEOUT", 0.0)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    with pytest.raises(RegistrationError, match="another process has locked its folder"):
+        Pins("a", tmp_path / "pins.json").add({"tool": "hash"})
+    os.close(folder)
+    Pins("a", tmp_path / "pins.json").add({"tool": "hash"})
+    assert (tmp_path / "pins.json").exists()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}'])

@@ -248,7 +248,7 @@ async def test_h4_a_server_asks_a_person_only_so_often(tmp_path: Path) -> None:
 def test_h4_tools_that_a_server_ever_had_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pins_module, "MAX_PINS", 1)
     toolset = mcp_toolset("x", namespace="sample")
-    toolset._pins.approve({"a": read_definition(listed("a"), "sample_").fingerprint})  # pyright: ignore[reportPrivateUsage]
+    toolset._pins.add({"a": read_definition(listed("a"), "sample_").fingerprint})  # pyright: ignore[reportPrivateUsage]
     read = toolset._read([listed("a"), listed("b")])  # pyright: ignore[reportPrivateUsage]
     assert list(read.tools) == ["a"]
     assert read.skipped == {"b": "the server has had too many other tools"}

@@ -1,19 +1,28 @@
 """Approved definitions of tools, pinned by their hashes: a server cannot change a tool that was approved.
 
 The first definition of a tool is approved when it is seen, a different one only by `approve`. With a file, that holds
-over restarts.
+over restarts, and for all processes that share the file.
 """
 
 import json
 import os
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from callboard import RegistrationError
 
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows
+    fcntl = None
+
 MAX_PINS = 10_000
 """Tools of a server that are ever approved: one that shows new names again and again fills no memory."""
+LOCK_TIMEOUT = 2.0
+"""Seconds to wait for another process that writes the file, which takes milliseconds."""
 
 
 class Pins:
@@ -51,18 +60,34 @@ class Pins:
         """Return whether a definition is approved. The first definition of a tool is."""
         return self._known.get(name, fingerprint) == fingerprint
 
+    def add(self, definitions: dict[str, str]) -> None:
+        """Approve the first definitions of tools. For a tool that another process has added, its definition counts."""
+        if not definitions.keys() <= self._known.keys():
+            self._update(definitions, replace=False)
+
     def approve(self, definitions: dict[str, str]) -> None:
         """Approve definitions, in place of earlier ones."""
-        if definitions.items() <= self._known.items():
-            return
+        if not definitions.items() <= self._known.items():
+            self._update(definitions, replace=True)
+
+    def _update(self, definitions: dict[str, str], *, replace: bool) -> None:
         if self._path is None:
-            self._known = {**self._known, **definitions}
+            self._known = {**self._known, **definitions} if replace else {**definitions, **self._known}
             return
-        stored = self._read()  # another process may have approved others
-        self._known = {**stored.get(self._server, {}), **definitions}
-        new = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
-        new.write_text(json.dumps({**stored, self._server: self._known}, indent=2, sort_keys=True) + "\n")
-        new.replace(self._path)
+        try:
+            with _locked(self._path):
+                stored = self._read()
+                before = stored.get(self._server, {})
+                known = {**before, **definitions} if replace else {**definitions, **before}
+                if known != before:
+                    new = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+                    new.write_text(json.dumps({**stored, self._server: known}, indent=2, sort_keys=True) + "\n")
+                    new.replace(self._path)
+        except OSError as error:
+            raise RegistrationError(
+                f"The approved tools cannot be written to {self._path}: {error.strerror}."
+            ) from None
+        self._known = known
 
     def _read(self) -> dict[str, dict[str, str]]:
         assert self._path is not None
@@ -79,3 +104,27 @@ class Pins:
                 f"{self._path} is not a file of approved tools: it must have hashes by server and tool."
             )
         return cast("dict[str, dict[str, str]]", read)
+
+
+@contextmanager
+def _locked(path: Path) -> Generator[None]:
+    """Keep other processes from writing a file. Its folder is locked, since the file itself is replaced."""
+    if fcntl is None:
+        yield
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        deadline = time.monotonic() + LOCK_TIMEOUT
+        while True:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise RegistrationError(
+                        f"The approved tools cannot be written to {path}: another process has locked its folder."
+                    ) from None
+                time.sleep(0.01)
+        yield
+    finally:
+        os.close(folder)

@@ -200,18 +200,20 @@ class McpToolset:
 
     def _build(self) -> None:
         """Offer the approved tools. A tool whose definition is unchanged stays the same object."""
-        changed = {name for name, each in self._listed.items() if not self._pins.admits(name, each.fingerprint)}
-        for name in sorted(changed - self.changed):
-            self._connection.log.warning(CHANGED, name, self._how_to_approve(name))
-        self.changed = frozenset(changed)
         made: dict[str, tuple[str, Tool]] = {}
         for name, definition in self._listed.items():
-            if name not in changed:
+            if self._pins.admits(name, definition.fingerprint):
                 try:
                     made[name] = definition.fingerprint, self._tool_of(definition)
                 except CallboardError as error:
                     self.skipped[name] = str(error)[:MAX_REASON]
-        self._pins.approve({name: fingerprint for name, (fingerprint, _) in made.items()})
+        self._pins.add({name: fingerprint for name, (fingerprint, _) in made.items()})
+        changed = {name for name, each in self._listed.items() if not self._pins.admits(name, each.fingerprint)}
+        for name in changed & made.keys():  # another process has seen another definition before
+            del made[name]
+        for name in sorted(changed - self.changed):
+            self._connection.log.warning(CHANGED, name, self._how_to_approve(name))
+        self.changed = frozenset(changed)
         is_same = made == self._made
         self._made, self._ready = made, {}
         if not is_same:
