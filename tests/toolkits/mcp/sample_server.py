@@ -190,7 +190,15 @@ async def main() -> None:
         import uvicorn
 
         app = server.streamable_http_app()
-        config = uvicorn.Config(app, port=int(sys.argv[sys.argv.index("--http") + 1]), log_level="error")
+
+        async def noting(scope: Any, receive: Any, send: Any) -> None:
+            if scope.get("method") == "DELETE":
+                count("sessions ended")
+                if (STATE / "does not let go").exists():
+                    await asyncio.Event().wait()
+            await app(scope, receive, send)
+
+        config = uvicorn.Config(noting, port=int(sys.argv[sys.argv.index("--http") + 1]), log_level="error")
         await uvicorn.Server(config).serve()
     else:
         from mcp.server.stdio import stdio_server

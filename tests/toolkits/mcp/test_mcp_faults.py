@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from callboard import RegistrationError, Registry, Runtime, ToolError, mcp_toolset, tool
+from callboard.toolkits.mcp import connection as connection_module
 from callboard.toolkits.mcp import pins as pins_module
 from callboard.toolkits.mcp.definitions import local_name
 from callboard.toolkits.mcp.pins import Pins
@@ -204,6 +205,23 @@ async def test_h4_a_result_that_does_not_fit_its_schema_is_an_error(how: str, ki
         outcome = await made.call("lie", how=how)
         assert outcome.error.category == "execution"
         assert "a lot" not in outcome.error.message
+
+
+async def test_h4_a_server_can_forget_the_session_of_a_process_that_stops(tmp_path: Path) -> None:
+    async with stage("http legacy", tmp_path) as made:
+        assert (await made.call("add", a=1, b=2)).value == {"sum": 3}
+    assert made.count("sessions ended") == 1
+
+
+async def test_h4_a_server_that_does_not_end_its_session_delays_the_stop_only_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "STOP_TIMEOUT", 0.2)
+    (tmp_path / "does not let go").touch()
+    async with stage("http legacy", tmp_path) as made:
+        stopping = asyncio.get_running_loop().time()
+    assert made.count("sessions ended") == 1
+    assert asyncio.get_running_loop().time() - stopping < connection_module.CLOSE_TIMEOUT / 2
 
 
 # Changes after the approval

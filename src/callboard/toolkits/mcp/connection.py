@@ -31,6 +31,8 @@ FIRST_DELAY, LONGEST_DELAY = 0.5, 60.0
 """Seconds before the first attempt to connect again, and between attempts at most."""
 CLOSE_TIMEOUT = 10.0
 """Seconds that closing a lost connection may take: a server can let the request that ends the session wait."""
+STOP_TIMEOUT = 2.0
+"""Seconds that closing a connection may take when the toolset is left."""
 STABLE_AFTER = 60.0
 """Seconds after which a connection counts as stable: the delays begin anew."""
 RELIST_DELAY = 1.0
@@ -76,6 +78,8 @@ class Connection:
         self._changed = anyio.Event()
         self.problem: str | None = None
         """Why the server is not connected, for operators; None while it is."""
+        self._stopping = False
+        self._ended = anyio.Event()
         self._warnings = Allowance(WARNING_BURST, WARNING_RATE, time.monotonic)
         self.log = logging.getLogger(f"callboard.mcp.{name}")
 
@@ -106,9 +110,17 @@ class Connection:
 
     # Connecting
 
+    async def stop(self) -> None:
+        """Close the connection, if there is one, so that the server learns that its session has ended."""
+        self._stopping = True
+        if self._client is not None:
+            self._disconnect()
+            with anyio.move_on_after(STOP_TIMEOUT):
+                await self._ended.wait()
+
     async def run(self) -> None:
-        """Keep the server connected, until this task is cancelled."""
-        failures = 0
+        """Keep the server connected, until `stop` or the end of this task."""
+        failures, self._stopping, self._ended = 0, False, anyio.Event()
         while True:
             started = anyio.current_time()
             try:
@@ -119,11 +131,14 @@ class Connection:
             finally:
                 self._disconnect()
                 self._settled.set()
+            if self._stopping:
+                break
             failures = 1 if anyio.current_time() - started > STABLE_AFTER else failures + 1
             delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 16))
             message = "the MCP server %s is not connected: %s; trying again in %.1f s"
             self.log.warning(message, self._name, self.problem, delay)
             await self._sleep(delay)
+        self._ended.set()
 
     async def _live(self) -> None:
         """Connect, and return when the connection is lost. Raises the reason if it cannot be made."""

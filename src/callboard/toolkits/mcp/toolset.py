@@ -123,7 +123,10 @@ class McpToolset:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        await self._stack.__aexit__(None, None, None)  # without the error, which would be wrapped in a group
+        try:
+            await self._connection.stop()
+        finally:
+            await self._stack.__aexit__(None, None, None)  # without the error, which would be wrapped in a group
 
     def tools(self) -> Sequence[Tool]:
         """The approved tools of the server, in its order."""
