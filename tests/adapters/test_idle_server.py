@@ -13,6 +13,7 @@ from callboard import Runtime, tool
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.postgres import database as postgres
 from callboard.adapters.stores.postgres.database import FORGOTTEN
+from callboard.storage.change import Notice
 from callboard.storage.errors import StoreUnavailable
 from callboard.testing.store_rows import create, post
 
@@ -88,7 +89,7 @@ async def test_d2_notification_does_not_depend_on_a_row_that_another_process_rem
     woken: list[str | None] = []
     came = asyncio.Event()
 
-    def wake(session_id: str | None, quiet: bool = False, /) -> None:
+    def wake(session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
         woken.append(session_id)
         came.set()
 

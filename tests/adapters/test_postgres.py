@@ -17,7 +17,7 @@ from callboard.adapters.stores import open_store
 from callboard.adapters.stores.postgres import PostgresDatabase, database
 from callboard.adapters.stores.postgres.listener import LONGEST, notifications
 from callboard.adapters.stores.sql import SqlStore
-from callboard.storage.change import Change
+from callboard.storage.change import Change, Notice
 from callboard.storage.committer import ChangeGroup, GroupWithdrawn
 from callboard.storage.document_records import DocumentConflict
 from callboard.storage.errors import (
@@ -56,7 +56,7 @@ SOON = 90.0
 """Seconds to wait for something that takes a fraction of a second."""
 
 
-def ignore(session_id: str | None, quiet: bool = False, /) -> None:
+def ignore(session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
     """Ignore a notification."""
 
 
@@ -125,13 +125,15 @@ def test_h5_large_values_are_compressed_fast_unless_the_server_is_configured_oth
 
 def test_d2_notifications_are_few_and_short() -> None:
     assert notifications("me", {}) == []
-    assert notifications("me", {"a": False, "b": False}) == ['me:["a", "b"]']
-    assert notifications("me", {"a": False, "b": True, "c": True}) == ['me~:["b", "c"]', 'me:["a"]']
+    quiet, changed, left = Notice
+    assert notifications("me", {"a": changed, "b": changed}) == ['me:["a", "b"]']
+    assert notifications("me", {"a": changed, "b": quiet, "c": quiet}) == ['me~:["b", "c"]', 'me:["a"]']
+    assert notifications("me", {"a": changed, "b": left, "c": quiet}) == ['me~:["c"]', 'me:["a"]', 'me+:["b"]']
     many = [f"{number}-{'ä' * 150}" for number in range(200)]
-    messages = notifications("me", dict.fromkeys(many, False))
+    messages = notifications("me", dict.fromkeys(many, changed))
     assert max(map(len, messages)) <= LONGEST
     assert [name for message in messages for name in json.loads(message.removeprefix("me:"))] == many
-    assert notifications("me", {"x" * 8_000: True}) == ["me~:[]"]
+    assert notifications("me", {"x" * 8_000: quiet}) == ["me~:[]"]
 
 
 # Interrupted commits
@@ -325,7 +327,7 @@ async def test_d2_stopped_server_is_unavailable_and_no_event_is_lost_after_its_r
     woken: list[str | None] = []
     came = asyncio.Event()
 
-    def wake(session_id: str | None, quiet: bool = False, /) -> None:
+    def wake(session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
         woken.append(session_id)
         came.set()
 
@@ -359,7 +361,7 @@ async def test_d2_broken_idle_connections_are_replaced_without_an_error(postgres
     woken: list[str | None] = []
     came = asyncio.Event()
 
-    def wake(session_id: str | None, quiet: bool = False, /) -> None:
+    def wake(session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
         woken.append(session_id)
         came.set()
 

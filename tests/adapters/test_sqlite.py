@@ -23,14 +23,14 @@ from callboard.adapters.stores.sqlite.database import LONGEST
 from callboard.adapters.stores.sqlite.poller import DataVersionPoller
 from callboard.adapters.stores.staging import StagedGroup
 from callboard.adapters.stores.statements import driver
-from callboard.storage.change import Change
+from callboard.storage.change import Change, Notice
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
 from callboard.testing.store_rows import add, create, event, execution_row, owner_row, post
 
 pytestmark = pytest.mark.anyio
 
 
-def ignore(session_id: str | None, quiet: bool = False, /) -> None:
+def ignore(session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
     """Ignore a notification."""
 
 

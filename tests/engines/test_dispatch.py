@@ -623,6 +623,37 @@ async def test_d3_late_results_of_workers_wake_the_gateways_model(deployment: Op
                     break
 
 
+async def test_d3_turn_of_a_gateway_that_ends_waits_for_the_next_gateway(deployment: OpenDeployment) -> None:
+    """The worker, which has no model, takes over the work of the gateway."""
+    log, reached = Log(), asyncio.Event()
+
+    async def hang(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        reached.set()
+        await asyncio.Event().wait()
+        yield ""
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        yield "Done."
+
+    async with deployment() as made:
+        worker = await made.worker(tools(log, "worker"))
+        first = made.runtime(tools(log, "gateway"), model=FunctionModel(stream_function=hang))
+        async with first:
+            session = await first.open("s", "ann")
+            await session.post({"kind": "user_input", "text": "Go."})
+            await reached.wait()
+        await worker.sessions._heartbeat.poll()
+        second = await made.gateway(tools(log, "gateway"), model=FunctionModel(stream_function=answer))
+        session = await second.open("s", "ann")
+        kinds: list[str] = []
+        async with asyncio.timeout(90):
+            async for event in session.events():
+                kinds.append(event.kind)
+                if event.kind == "turn_finished":
+                    break
+        assert "turn_interrupted" not in kinds
+
+
 async def test_d3_a_full_queue_refuses_new_calls(deployment: OpenDeployment) -> None:
     log = Log()
     async with deployment() as made:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -58,11 +58,14 @@ class Process:
         me: Any = self
         self.waker = Waker(services, me, me)
 
-    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[tuple[str, str]]:
-        self.asked["sessions_to_wake"] += 1
+    async def sessions_to_wake(
+        self, *, ids: Collection[str] | None = None, after: str = "", limit: int = 100
+    ) -> list[tuple[str, str]]:
+        self.asked["sessions_to_wake" if ids is None else "named"] += 1
         if (failure := self.failures.pop("the list", None)) is not None:
             raise failure
-        return sorted((each, user) for each, user in self.sessions.items() if each > after)[:limit]
+        wanted = self.sessions if ids is None else self.sessions.keys() & ids
+        return sorted((each, self.sessions[each]) for each in wanted if each > after)[:limit]
 
     def get(self, session_id: str) -> Session | None:
         return self.in_memory.get(session_id)
@@ -230,3 +233,20 @@ async def test_h5_waking_costs_one_look_at_each_session() -> None:
         assert len(process.loaded) == len(process.sessions)
         assert process.asked["sessions_to_wake"] == 5
         assert process.in_memory == {}
+
+
+async def test_m2_sessions_that_another_process_names_are_woken_with_one_look() -> None:
+    process = Process({})
+    async with waking(process) as waker:
+        await settle()
+        process.sessions = of_user("m", 9)
+        process.failures = {"the list": StoreUnavailable("away")}
+        for each in ("m00003", "m00007", "deleted"):
+            waker.wake(each)
+        await settle()
+        assert process.loaded == []
+        await process.clock.advance(RETRY_DELAY)
+        await process.until_loaded(2)
+        assert process.loaded == ["m00003", "m00007"]
+        assert process.asked["sessions_to_wake"] == 1
+        assert process.asked["named"] <= 3

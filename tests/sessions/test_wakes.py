@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import Limits, Runtime, tool
+from callboard.storage.change import Notice
 from callboard.storage.errors import StoreUnavailable
 from callboard.storage.store import Store
 
@@ -131,9 +132,9 @@ async def test_d2_executions_of_another_process_cost_no_query_without_readers(
         notified = asyncio.Event()
         forward = here.sessions.notified
 
-        def note(session_id: str | None, quiet: bool = False, /) -> None:
-            forward(session_id, quiet)
-            if quiet:
+        def note(session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
+            forward(session_id, notice)
+            if notice is Notice.QUIET:
                 notified.set()
 
         store: Any = here.store

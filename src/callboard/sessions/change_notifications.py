@@ -58,7 +58,7 @@ class ChangeNotifications:
         self._polling = False
         self._orphans_polled_at: float | None = None
 
-    def add(self, session_id: str | None, quiet: bool = False) -> None:
+    def add(self, session_id: str | None, *, quiet: bool = False) -> None:
         """Note that another process wrote to a session; with None, to any of them.
 
         Only readers are interested in quiet changes: processes that share sessions make many of them.

@@ -51,6 +51,10 @@ class Heartbeat:
         """Called with the executions of a dead worker that wait in their queues again. It must not wait."""
         self._silence: dict[str, tuple[int, float]] = {}
         """The last beat of each other process, and for how many seconds it has not changed while this one polled."""
+        self._conversations = True
+        """Whether turns and inputs of dead processes are claimed too: this process has a model."""
+        self._left: set[str] = set()
+        """Dead processes that own nothing but turns and inputs, which are left to a process with a model."""
         self._polled_at = 0.0
         self._has_polled = False
         self._ended = threading.Event()
@@ -59,8 +63,12 @@ class Heartbeat:
         self._task: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
 
-    async def open(self) -> None:
-        """Join, and start to poll for orphaned work. Returns before the first poll."""
+    async def open(self, *, conversations: bool) -> None:
+        """Join, and start to poll for orphaned work. Returns before the first poll.
+
+        Without `conversations`, turns and inputs are left to processes that have a model.
+        """
+        self._conversations = conversations
         await self.join()
         self._poll_now.set()
         self._task = asyncio.get_running_loop().create_task(self._watch(), name="callboard: heartbeat")
@@ -150,8 +158,9 @@ class Heartbeat:
         locked = await self._store.living(silent) if silent else {}
         for owner in others:
             state = process_state(owner.beat, lives_here(owner), locked.get(owner.id), self._silence_of(owner))
-            if state is not ProcessState.LIVES:
+            if state is not ProcessState.LIVES and owner.id not in self._left:
                 await self._recover(owner, state)
+        self._left.intersection_update(owner.id for owner in others)
         while (recovered := await self._store.recover(None, 0, self._me.id, limit=CLAIM_BATCH)).claims:
             self._take_over(recovered.claims)
             if not recovered.more:
@@ -177,7 +186,9 @@ class Heartbeat:
         """Claim the executions of a dead process, in steps, so that no transaction is long."""
         beat, taken, waiting, queued, found = owner.beat, 0, 0, 0, False
         while True:
-            recovered = await self._store.recover(owner.id, beat, self._me.id, limit=CLAIM_BATCH)
+            recovered = await self._store.recover(
+                owner.id, beat, self._me.id, limit=CLAIM_BATCH, conversations=self._conversations
+            )
             self._take_over(recovered.claims)
             self._requeued(recovered.requeued)
             taken, waiting = taken + len(recovered.claims), waiting + recovered.waiting
@@ -186,6 +197,8 @@ class Heartbeat:
             if not recovered.more:
                 break
             beat = RECOVERING
+        if found and not self._conversations:
+            self._left.add(owner.id)
         if found:
             self._report(owner, state, taken, waiting, queued)
             self._results_left()

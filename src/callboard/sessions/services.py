@@ -47,6 +47,8 @@ class Services:
     turn_listeners: list[TurnListener] = field(default_factory=list[TurnListener])
     dispatcher: Dispatcher | None = None
     """Sends executions to workers; None without an engine."""
+    has_model: bool = False
+    """Whether this process runs the turns of conversations."""
     running: bool = False
     """Whether the runtime is between its start and its end."""
 

@@ -199,7 +199,14 @@ class SessionLoader:
         if durable:
             disown = services.manager.disown
             ledger = StoreLedger(
-                session_id, created_at, board, services.writer, services.owner, disown, services.dispatcher
+                session_id,
+                created_at,
+                board,
+                services.writer,
+                services.owner,
+                disown,
+                services.dispatcher,
+                has_model=services.has_model,
             )
         else:
             ledger = DirectLedger(session_id, board, self._store)

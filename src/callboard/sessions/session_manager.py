@@ -16,7 +16,7 @@ from ..events.board import Board
 from ..execution.engine import Engine
 from ..execution.manager import ExecutionManager
 from ..execution.usage import UserUsage
-from ..storage.change import Change
+from ..storage.change import Change, Notice
 from ..storage.errors import AlreadyWritten, IdempotencyConflict
 from ..storage.owners import QueuedCall
 from ..storage.rows import IdempotencyRow, OwnerRow
@@ -125,13 +125,13 @@ class SessionManager:
 
     async def start(self) -> None:
         """Start to write, to beat, and to recover orphaned work, which goes on in the background."""
-        self._services.running = True
+        self._services.running, self._services.has_model = True, self.conversations is not None
         if self._durable:
             self.writer.open()
             self._waker.open()
-            if self._recover:
+            if self._recover:  # otherwise this process joins when it first opens a session
                 self._recovery.open()
-                await self._heartbeat.open()  # otherwise this process joins when it first opens a session
+                await self._heartbeat.open(conversations=self._services.has_model)
         self._housekeeping.open()
 
     async def stop_recovery(self) -> None:
@@ -339,10 +339,15 @@ class SessionManager:
 
     # Other processes
 
-    def notified(self, session_id: str | None, quiet: bool = False, /) -> None:
+    def notified(self, session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
         """Handle a notification of the store: see `Woken`."""
         self._cache.mark_stale(session_id)
-        self._notifications.add(session_id, quiet)
+        self._notifications.add(session_id, quiet=notice is Notice.QUIET)
+        if notice is Notice.RESULTS_LEFT and self._services.has_model:
+            if session_id is None:
+                self._waker.wake_all()
+            else:
+                self._waker.wake(session_id)
 
     # Workers
 

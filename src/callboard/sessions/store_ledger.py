@@ -27,6 +27,7 @@ class StoreLedger:
         "_disown",
         "_dispatcher",
         "_in_flight",
+        "_leaves_results",
         "_made_at",
         "_owner",
         "_queue",
@@ -46,6 +47,8 @@ class StoreLedger:
         owner: str,
         disown: Callable[[Execution], None],
         dispatcher: Dispatcher | None = None,
+        *,
+        has_model: bool = True,
     ) -> None:
         self._session_id = session_id
         self._made_at = made_at
@@ -55,6 +58,8 @@ class StoreLedger:
         self._disown = disown
         """Called for an execution that must stop here: another process owns it, or the store refused its data."""
         self._dispatcher = dispatcher
+        self._leaves_results = not has_model and dispatcher is None
+        """Whether late results wait for another process that has a model, and that no engine wakes."""
         self._queue: list[StagedEvents | StagedChange] = []
         self._in_flight: list[StagedEvents | StagedChange] = []
         """Changes that the writer has taken."""
@@ -207,6 +212,7 @@ class StoreLedger:
         for change in changes:
             if change.session is None:  # otherwise it may create the session
                 change.made_at = self._made_at
+            change.results_left = self._leaves_results and bool(change.late)
         return changes
 
     def written(self, results: Sequence[int | Conflict]) -> None:

@@ -1,4 +1,6 @@
-"""Wakes sessions that have late results for their models, after a start or when another process has ended.
+"""Wakes sessions that have late results for their models, which another process left there.
+
+That process has ended, as before a start of this one, or it has no model.
 
 They are loaded one after the other, and a bounded number of turns runs at once, in the order of a `WakeQueue`: neither
 the calls of others nor a user with one session wait for a user with thousands. A session that was only loaded for its
@@ -41,12 +43,14 @@ class Waker:
         self._loader = loader
         self._queue = WakeQueue(AT_ONCE)
         self._looks = False
-        """Whether the store is to be searched for sessions."""
+        """Whether all sessions of the store are to be searched."""
+        self._named: set[str] = set()
+        """Sessions that are to be searched, since another process left results in them."""
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def open(self) -> None:
-        """Start to wake the sessions that `wake_all` finds."""
+        """Start to wake the sessions that `wake_all` and `wake` find."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: wakes")
 
     async def close(self) -> None:
@@ -60,10 +64,15 @@ class Waker:
         self._looks = True
         self._changed.set()
 
+    def wake(self, session_id: str) -> None:
+        """Wake a session if it has such results, soon."""
+        self._named.add(session_id)
+        self._changed.set()
+
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as turns:
             while True:
-                if self._looks:
+                if self._looks or self._named:
                     await self._look()
                 elif (taken := self._queue.take()) is not None:
                     await self._wake(*taken, turns)
@@ -73,15 +82,18 @@ class Waker:
 
     async def _look(self) -> None:
         """Search the store for sessions to wake."""
-        self._looks = False
+        everywhere, self._looks = self._looks, False
+        named, self._named = self._named, set()
         after = ""
         try:
-            while found := await self._store.sessions_to_wake(after=after, limit=PAGE):
+            while found := await self._store.sessions_to_wake(
+                ids=None if everywhere else named, after=after, limit=PAGE
+            ):
                 self._queue.add(found)
                 after = found[-1][0]
         except StoreError as error:
             log.debug("the store was not reached: %s", error)
-            self._looks = True
+            self._looks, self._named = self._looks or everywhere, self._named | named
             await self._clock.sleep(RETRY_DELAY)
         except Exception:
             log.exception("the runtime failed to look for results that the model has not received")

@@ -6,9 +6,21 @@ stored state fails alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import NamedTuple
 
 from .rows import ExecutionRow, IdempotencyRow, InputRow, RequestRow, SessionRow, TurnRow
+
+
+class Notice(IntEnum):
+    """What other processes learn of changes of a session. Of several, the highest counts."""
+
+    QUIET = 0
+    """The changes only say how executions go: other processes may show it, and none has to act."""
+    CHANGED = 1
+    """Another process may have to act."""
+    RESULTS_LEFT = 2
+    """There are also late results for the model, and the process that wrote them has none."""
 
 
 class ExecutionWrite(NamedTuple):
@@ -95,6 +107,8 @@ class Change:
     the same fingerprint, `IdempotencyConflict` for another. See `MAX_IDEMPOTENCY_KEYS`."""
     events: Sequence[bytes] = field(default=())
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
+    results_left: bool = False
+    """Whether the results that are late wait for another process, since this one has no model."""
 
     @property
     def size(self) -> int:
@@ -109,7 +123,10 @@ class Change:
         return size
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether it only says how executions go: other processes may show it, and none has to act."""
+    def notice(self) -> Notice:
+        """The kind of this change for other processes."""
+        if self.results_left:
+            return Notice.RESULTS_LEFT
         acted_on = self.session, self.title, self.requests, self.turns, self.inputs, self.deliveries
-        return not (any(acted_on) or self.cancel or self.stop_turns or self.transcript or self.idempotency)
+        is_acted_on = any(acted_on) or self.cancel or self.stop_turns or self.transcript or self.idempotency
+        return Notice.CHANGED if is_acted_on else Notice.QUIET

@@ -96,13 +96,16 @@ class Owners(Protocol):
         """Unregister a process that ends, and release its lock. Executions that it still owns can be recovered."""
         ...
 
-    async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
+    async def recover(
+        self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000, conversations: bool = True
+    ) -> Recovered:
         """Give up to `limit` unfinished executions, turns and inputs of a dead process to `heir`.
 
         Nothing is given if the process has another beat than `beat`. Executions that wait for a person, and were not
         called by another execution, are given to no process: they become ready when their request closes. Executions
         with a queue are given to no process either: they wait in their queues again, with their nested calls. The dead
-        process is removed with the last of its work.
+        process is removed with the last of its work. Without `conversations`, for an heir that has no model, its
+        inputs and its turns stay with it, except those that are to be cancelled, and do not count as more work.
 
         With None as `owner_id`, give up to `limit` executions to `heir` that no process owns and that are ready: to be
         cancelled, or with an answered request, or with requests none of which is open. The cost of that does not grow

@@ -22,11 +22,14 @@ class SessionRecords(Protocol):
         """Return sessions of all users or of one user, in the order of their ids, beginning after an id."""
         ...
 
-    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[tuple[str, str]]:
+    async def sessions_to_wake(
+        self, *, ids: Collection[str] | None = None, after: str = "", limit: int = 100
+    ) -> list[tuple[str, str]]:
         """Return sessions whose unconsumed results may start a turn, each with its user, by their ids after an id.
 
         They have a transcript, and either they are open and their own `wake` does not keep results from starting turns,
-        or their newest turn is paused: the results may be what it waits for, however quiet the session is.
+        or their newest turn is paused: the results may be what it waits for, however quiet the session is. With `ids`,
+        only these sessions are searched; otherwise all are.
         """
         ...
 

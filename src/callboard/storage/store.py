@@ -5,6 +5,7 @@
 
 from typing import Protocol
 
+from .change import Notice
 from .committer import Committer
 from .document_records import DocumentRecords
 from .event_log import EventLog
@@ -27,8 +28,8 @@ NO_LIMIT = 1 << 60
 class Woken(Protocol):
     """Learns that another process wrote to a session."""
 
-    def __call__(self, session_id: str | None, quiet: bool = False, /) -> object:
-        """Note it. None stands for any session. A store may say that all changes were quiet: see `Change`."""
+    def __call__(self, session_id: str | None, notice: Notice = Notice.CHANGED, /) -> object:
+        """Note it. None stands for any session; with `RESULTS_LEFT` also if notifications may have been missed."""
         ...
 
 

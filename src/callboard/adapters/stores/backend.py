@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Connection, Select
 
+from ...storage.change import Notice
 from ...storage.errors import Conflict
 from ...storage.migration import Migrated, StoreStatus
 from ...storage.store import Woken
@@ -122,13 +123,10 @@ class Backend(Database, Protocol):
         connection: Connection,
         number: int,
         results: Sequence[int | Conflict],
-        sessions: Mapping[str, bool],
+        sessions: Mapping[str, Notice],
         batch: Batch,
     ) -> None:
-        """Send the batch, record the group for `written_results`, and notify other processes of its sessions.
-
-        `sessions` says of each whether its changes are quiet.
-        """
+        """Send the batch, record the group for `written_results`, and notify other processes of its sessions."""
         ...
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:

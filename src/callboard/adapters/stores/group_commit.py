@@ -11,7 +11,7 @@ from functools import partial
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from ...storage.change import Change
+from ...storage.change import Change, Notice
 from ...storage.committer import ChangeGroup, GroupWithdrawn
 from ...storage.errors import Conflict, StoreError, StoreUnavailable, Unstorable
 from .backend import Backend
@@ -118,12 +118,12 @@ def _refused(connection: Connection, session_id: str, error: Exception) -> Unsto
     return Unstorable(f"The database does not take this change of session {session_id} ({reason}).")
 
 
-def _written_sessions(changes: Sequence[Change], results: Sequence[int | Conflict]) -> dict[str, bool]:
-    """Return the sessions that a group writes to, in order, and whether all its changes of a session are quiet."""
-    written: dict[str, bool] = {}
+def _written_sessions(changes: Sequence[Change], results: Sequence[int | Conflict]) -> dict[str, Notice]:
+    """Return the sessions that a group writes to, in order, each with its notice for other processes."""
+    written: dict[str, Notice] = {}
     for change, result in zip(changes, results, strict=True):
         if not isinstance(result, Conflict):
-            written[change.session_id] = written.get(change.session_id, True) and change.is_quiet
+            written[change.session_id] = max(written.get(change.session_id, Notice.QUIET), change.notice)
     return dict(sorted(written.items()))
 
 

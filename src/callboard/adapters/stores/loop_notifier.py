@@ -4,6 +4,7 @@ import asyncio
 import threading
 from contextlib import suppress
 
+from ...storage.change import Notice
 from ...storage.store import Woken
 
 
@@ -14,15 +15,14 @@ class LoopNotifier:
         self._loop = asyncio.get_running_loop()
         self._woken = woken
         self._lock = threading.Lock()
-        self._waiting: dict[str | None, bool] = {}
-        """Sessions, and whether all their changes are quiet."""
+        self._waiting: dict[str | None, Notice] = {}
         self._closed = False
 
-    def __call__(self, session_id: str | None, quiet: bool = False, /) -> None:
+    def __call__(self, session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
         """Report, from any thread, that a session was written; None: any session."""
         with self._lock:
             first = not self._waiting
-            self._waiting[session_id] = quiet and self._waiting.get(session_id, True)
+            self._waiting[session_id] = max(notice, self._waiting.get(session_id, Notice.QUIET))
         if first:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._deliver)
@@ -36,8 +36,9 @@ class LoopNotifier:
             waiting, self._waiting = self._waiting, {}
         if self._closed:
             return
-        for session_id, quiet in {None: False}.items() if None in waiting else waiting.items():
-            if quiet:
-                self._woken(session_id, True)
-            else:
-                self._woken(session_id)
+        of_any = waiting.pop(None, None)
+        if of_any is not None:
+            self._woken(None, of_any)
+        for session_id, notice in waiting.items():
+            if of_any is None or notice > of_any:
+                self._woken(session_id, notice)

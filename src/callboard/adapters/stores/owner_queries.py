@@ -113,7 +113,9 @@ class OwnerQueries:
         found = select(literal(1)).select_from(executions).where(_is_ready, incomplete).limit(1)
         return connection.execute(found).first() is not None
 
-    def recover(self, connection: Connection, owner_id: str | None, beat: int, heir: str, limit: int) -> Recovered:
+    def recover(
+        self, connection: Connection, owner_id: str | None, beat: int, heir: str, limit: int, *, conversations: bool
+    ) -> Recovered:
         """See `Owners.recover`. Of two heirs that recover the same process, the second finds nothing left.
 
         Call `settle` when it is committed. If the result is unknown, the next call finds out: the heir must learn of
@@ -133,14 +135,18 @@ class OwnerQueries:
         urgent = _locked(connection, _EXECUTIONS, limit, held, not_(waits))
         waiting = _locked(connection, _EXECUTIONS, limit - len(urgent), held, waits)
         left = limit - len(urgent) - len(waiting)
-        of_turns = _locked(connection, _TURNS, left, turns.c.owner == owner_id)
-        of_inputs = _locked(connection, _INPUTS, left - len(of_turns), inputs.c.owner == owner_id)
+        its_turns = turns.c.owner == owner_id if conversations else and_(turns.c.owner == owner_id, turns.c.cancelling)
+        of_turns = _locked(connection, _TURNS, left, its_turns)
+        left = left - len(of_turns) if conversations else 0
+        of_inputs = _locked(connection, _INPUTS, left, inputs.c.owner == owner_id)
         idle = _waiting_for_people(connection, held, waiting)
         calls = [claim for claim in _claims([*urgent, *waiting]) if claim.key not in idle]
         claims = [*calls, *_claims(of_turns), *_claims(of_inputs)]
         self._give(connection, claims, heir)
         self._set_owner(connection, _EXECUTIONS, idle, None)  # until their requests close
         more = _remove(connection, owner_id, RECOVERING)
+        if more and not conversations:
+            more = _any_left(connection, _EXECUTIONS, held) or _any_left(connection, _TURNS, its_turns)
         return Recovered([*unreported, *claims], len(idle), more, found=True, requeued=tuple(requeued))
 
     def _requeue(self, connection: Connection, held: ColumnElement[bool]) -> list[QueuedCall]:
@@ -252,14 +258,16 @@ class OwnerQueries:
 
 def _remove(connection: Connection, owner_id: str, beat: int) -> bool:
     """Delete a process, or store this beat for it if it owns work. Return whether it owns work."""
-    owned = (
-        select(literal(1)).select_from(work.table).where(work.table.c.owner == owner_id, work.pending).limit(1)
-        for work in _ALL
-    )
-    owns_work = any(connection.execute(each).first() is not None for each in owned)
+    owns_work = any(_any_left(connection, work, work.table.c.owner == owner_id) for work in _ALL)
     change = update(owners).values(beat=beat) if owns_work else delete(owners)
     connection.execute(change.where(owners.c.id == owner_id))
     return owns_work
+
+
+def _any_left(connection: Connection, work: _Work, wanted: ColumnElement[bool]) -> bool:
+    """Return whether there is such work that is not done."""
+    found = select(literal(1)).select_from(work.table).where(wanted, work.pending).limit(1)
+    return connection.execute(found).first() is not None
 
 
 def _over_limit(

@@ -114,7 +114,8 @@ class SqlReads:
         self._running_turns = _TURN.where(key_filter(turns.c.session_id), running).order_by(
             turns.c.session_id, turns.c.number
         )
-        self._usage = USAGE.where(key_filter(sessions.c.id))
+        self._listed = key_filter(sessions.c.id)
+        self._usage = USAGE.where(self._listed)
         self._inputs = _INPUT.where(inputs.c.session_id == bindparam("session_id"), key_filter(inputs.c.id)).order_by(
             inputs.c.id
         )
@@ -156,9 +157,12 @@ class SqlReads:
             statement = statement.where(session_tool_state.c.user_id == user_id)
         return await self._rows(session_row, statement)
 
-    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[tuple[str, str]]:
-        statement = TO_WAKE.where(sessions.c.id > after).limit(limit)
-        return await self._read(lambda c: [(row.id, row.user_id) for row in c.execute(statement)], [])
+    async def sessions_to_wake(
+        self, *, ids: Collection[str] | None = None, after: str = "", limit: int = 100
+    ) -> list[tuple[str, str]]:
+        statement = (TO_WAKE if ids is None else TO_WAKE.where(self._listed)).where(sessions.c.id > after).limit(limit)
+        found = await self._rows(dict[str, Any], statement, None if ids is None else zip(ids))
+        return [(row["id"], row["user_id"]) for row in found]
 
     async def recent_sessions(
         self,

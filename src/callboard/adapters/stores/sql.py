@@ -111,9 +111,12 @@ class SqlStore(SqlReads):
         )
         await asyncio.to_thread(here.heartbeats.run, lambda c: here.locks.release(c, owner_id))
 
-    async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
+    async def recover(
+        self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000, conversations: bool = True
+    ) -> Recovered:
         def recover(connection: PinnedConnection) -> Recovered:
-            done = connection.run(_checked(lambda c: self._work.recover(c, owner_id, beat, heir, limit)))
+            step = partial(self._work.recover, owner_id=owner_id, beat=beat, heir=heir, limit=limit)
+            done = connection.run(_checked(partial(step, conversations=conversations)))
             self._work.settle()
             return done
 

@@ -10,6 +10,7 @@ import typer
 from ...events.board import CursorExpired
 from ...events.event import Event, Events
 from ...sessions.ids import SessionNotFound
+from ...storage.change import Notice
 from ...storage.errors import StoreUnavailable
 from ...storage.event_log import Page
 from ...storage.rows import SessionRow
@@ -69,7 +70,7 @@ def show_events(
         except asyncio.CancelledError:  # Ctrl-C
             return Exit.INTERRUPTED
 
-    def on_write(session: str | None, quiet: bool = False, /) -> None:
+    def on_write(session: str | None, notice: Notice = Notice.CHANGED, /) -> None:
         if session in (None, followed):
             written.set()
 

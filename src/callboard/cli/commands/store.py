@@ -18,6 +18,7 @@ from ...sessions.answers import arguments_hash
 from ...sessions.ids import SessionNotFound
 from ...sessions.liveness import is_dead
 from ...storage.api_keys import key_state
+from ...storage.change import Notice
 from ...storage.errors import StoreError
 from ...storage.rows import ExecutionRow, KeyRow, OwnerRow, RequestRow, SessionRow
 from ...storage.store import Store, Woken
@@ -48,7 +49,7 @@ SessionId = Annotated[
 ]
 
 
-def ignore_write(session_id: str | None, quiet: bool = False, /) -> None:
+def ignore_write(session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
     """Do nothing after another process has written."""
 
 

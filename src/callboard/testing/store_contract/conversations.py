@@ -126,6 +126,26 @@ class ConversationContract(Contract):
         await refused(store, update(ended_turn(owner="dead"), "dead"), "not held by dead")
         await store.commit([update(ended_turn(owner="heir"), "heir")])
 
+    async def test_e5_an_heir_without_a_model_leaves_turns_and_inputs_to_another(self, store: Store) -> None:
+        await store.join(owner_row("dead"))
+        calls = [execution_row(each, call_id=each, owner="dead") for each in ("x", "y")]
+        await store.commit([create(), *map(add, calls), add(turn_row(owner="dead")), add(input_row(owner="dead"))])
+        cancelled = turn_row(1, "b", turn_id="t2", owner="dead", cancelling=True)
+        await store.commit([create("b"), add(cancelled), add(input_row("j", "b", owner="dead"))])
+        for expected in (Claim("s", "x", "ann", "tool"), Claim("s", "y", "ann", "tool")):
+            beat = (await store.owners())[0].beat
+            step = await store.recover("dead", beat, "heir", limit=1, conversations=False)
+            assert step == Recovered([expected], more=True, found=True)
+        last = await store.recover("dead", RECOVERING, "heir", limit=1, conversations=False)
+        assert last == Recovered([Claim("b", "t2", "ann", "turn")], found=True)
+        assert await store.owners() == [owner_row("dead", beat=RECOVERING)]
+        again = await store.recover("dead", RECOVERING, "heir", conversations=False)
+        assert again == Recovered([], found=True)
+        rest = await store.recover("dead", RECOVERING, "model")
+        claims = [Claim("s", "t1", "ann", "turn"), Claim("b", "j", "ann", "input"), Claim("s", "i", "ann", "input")]
+        assert rest == Recovered(claims, found=True)
+        assert await store.owners() == []
+
     @pytest.mark.parametrize("row", [turn_row(owner="p"), input_row(owner="p")], ids=["turn", "input"])
     async def test_e5_a_process_that_leaves_a_turn_or_an_input_behind_is_remembered(
         self, store: Store, row: TurnRow | InputRow

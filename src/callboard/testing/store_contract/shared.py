@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ...storage.change import Change
+from ...storage.change import Change, Notice
 from ...storage.committer import ChangeGroup, GroupWithdrawn
 from ...storage.errors import AlreadyWritten, Conflict, Unstorable
 from ...storage.event_log import Head, Page
@@ -45,12 +45,16 @@ class Notifications:
         self.calls: list[str | None] = []
         self.loud: list[str | None] = []
         """Those of changes that are not quiet."""
+        self.left: list[str | None] = []
+        """Those of results that wait for a process with a model."""
         self._came = asyncio.Event()
 
-    def __call__(self, session_id: str | None, quiet: bool = False, /) -> None:
+    def __call__(self, session_id: str | None, notice: Notice = Notice.CHANGED, /) -> None:
         self.calls.append(session_id)
-        if not quiet:
+        if notice is not Notice.QUIET:
             self.loud.append(session_id)
+        if notice is Notice.RESULTS_LEFT:
+            self.left.append(session_id)
         self._came.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -160,10 +164,25 @@ class SharedStoreContract(Contract):
             await theirs.until(lambda: None in theirs.loud or {"a", "b"} <= set(theirs.loud))
             theirs.loud.clear()
             quiet, cancelling = post(1, session_id="a"), Change("a", cancel=["x"])
-            assert (quiet.is_quiet, cancelling.is_quiet) == (True, False)
+            assert (quiet.notice, cancelling.notice) == (Notice.QUIET, Notice.CHANGED)
             await first.commit([post(1, session_id="b")])
             await first.commit([quiet, cancelling])
             await theirs.until(lambda: bool({"a", None} & set(theirs.loud)))
+
+    async def test_m2_results_that_are_left_to_a_process_with_a_model_are_notified_as_such(
+        self, open_store: OpenStore
+    ) -> None:
+        mine, theirs = Notifications(), Notifications()
+        async with open_store(mine) as first, open_store(theirs):
+            names = ["a", "b", "c"]
+            await first.commit([*map(create, names), *(add(execution_row("x", name)) for name in names)])
+            await theirs.until(lambda: None in theirs.calls or set(names) <= set(theirs.calls))
+            assert theirs.left == []
+            left = Change("b", late=["x"], results_left=True)
+            await first.commit([post(1, session_id="a"), left, post(1, session_id="b"), Change("c", late=["x"])])
+            await theirs.until(lambda: bool(theirs.left) and bool({"c", None} & set(theirs.calls)))
+            assert theirs.left == ["b"]
+            assert mine.calls == []
 
     async def test_d2_closed_store_gets_no_notifications(self, open_store: OpenStore) -> None:
         mine, other = Notifications(), Notifications()

@@ -71,6 +71,9 @@ class TranscriptContract(Contract):
         await store.commit([Change(name, late=["x"]) for name in names if name != "c"])
         assert await store.sessions_to_wake() == [(name, rows[name].user_id) for name in ("a", "b", "d")]
         assert await store.sessions_to_wake(after="a", limit=1) == [("b", rows["b"].user_id)]
+        assert [name for name, _ in await store.sessions_to_wake(ids=["d", "c", "b", "b", "no", "quiet"])] == ["b", "d"]
+        assert [name for name, _ in await store.sessions_to_wake(ids={"a", "b", "d"}, after="a", limit=1)] == ["b"]
+        assert await store.sessions_to_wake(ids=[]) == []
         await commit_one(store, Change("b", consumed=["x"]))
         assert [name for name, _ in await store.sessions_to_wake()] == ["a", "d"]
 

@@ -62,16 +62,24 @@ class MemoryOwners:
                 state.owners[owner_id] = replace(owner, beat=LEFT)
             state.locks.discard(owner_id)
 
-    async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000) -> Recovered:
+    async def recover(
+        self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000, conversations: bool = True
+    ) -> Recovered:
         state = self._state
         with state.owners_lock:
             owner = None if owner_id is None else state.owners.get(owner_id)
             if owner_id is not None and (owner is None or owner.beat != beat):
                 return Recovered([])
             statuses = self._request_statuses()
-            work = self._work_of(owner_id)
+            owned = work = self._work_of(owner_id)
             if owner is None:
                 work = [row for row in work if isinstance(row, ExecutionRow) and _is_ready(row, statuses)]
+            elif not conversations:
+                work = [
+                    row
+                    for row in work
+                    if isinstance(row, ExecutionRow) or (isinstance(row, TurnRow) and row.cancelling)
+                ]
             claims: list[Claim] = []
             requeued: list[QueuedCall] = []
             waiting = 0
@@ -95,7 +103,7 @@ class MemoryOwners:
                         session.inputs[row.id] = replace(row, owner=heir)
                         claims.append(Claim(row.session_id, row.id, row.user_id, INPUT))
             more = len(work) > limit
-            if owner is not None and more:
+            if owner is not None and len(owned) > min(len(work), limit):
                 state.owners[owner.id] = replace(owner, beat=RECOVERING)
             elif owner is not None:
                 del state.owners[owner.id]

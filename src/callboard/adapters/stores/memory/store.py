@@ -85,11 +85,13 @@ class MemoryStore(MemoryOwners, MemoryNotes, MemoryDocuments):
         )
         return [self._state.sessions[session_id].current_row() for session_id in wanted[:limit]]
 
-    async def sessions_to_wake(self, *, after: str = "", limit: int = 100) -> list[tuple[str, str]]:
+    async def sessions_to_wake(
+        self, *, ids: Collection[str] | None = None, after: str = "", limit: int = 100
+    ) -> list[tuple[str, str]]:
         wanted = sorted(
             (session_id, session.user_id)
             for session_id, session in self._state.sessions.items()
-            if session_id > after and session.unconsumed and session.transcript
+            if session_id > after and (ids is None or session_id in ids) and session.unconsumed and session.transcript
             if (session.row.open and session.row.wake in (None, Wake.WAKE)) or session.is_paused
         )
         return wanted[:limit]

@@ -13,6 +13,7 @@ import psycopg
 from sqlalchemy import URL, Connection, NullPool, create_engine, delete, func, insert, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from ....storage.change import Notice
 from ....storage.errors import (
     AlreadyWritten,
     Conflict,
@@ -263,7 +264,7 @@ class PostgresDatabase:
         connection: Connection,
         number: int,
         results: Sequence[int | Conflict],
-        sessions: Mapping[str, bool],
+        sessions: Mapping[str, Notice],
         batch: Batch,
     ) -> None:
         """Send the batch, record the group with its results, and notify other processes when it is committed.
@@ -284,7 +285,7 @@ class PostgresDatabase:
             raise _WrittenBefore(f"{self.name} has this group already.")
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
-        messages = json.dumps(notifications(self.instance, dict.fromkeys(session_ids, False)))
+        messages = json.dumps(notifications(self.instance, dict.fromkeys(session_ids, Notice.CHANGED)))
         driver(connection).execute(TEXTS["notify"], {"messages": messages})
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
+from ....storage.change import Notice
 from ....storage.store import Woken
 from ..connections import Database
 from ..statements import driver
@@ -17,12 +18,13 @@ from ..statements import driver
 log = logging.getLogger("callboard.stores")
 
 CHANNEL = "callboard"
-"""The channel of notifications `<instance>:<session ids>`. The ids are a JSON list; an empty list stands for all.
-
-A notification of quiet changes has `~` behind the instance.
+"""The channel of notifications `<instance><mark>:<session ids>`. The ids are a JSON list; an empty list stands for all.
 """
 
-QUIET = "~"
+MARKS = {Notice.QUIET: "~", Notice.CHANGED: "", Notice.RESULTS_LEFT: "+"}
+"""The marks behind the instance."""
+
+NOTICES = {mark: notice for notice, mark in MARKS.items() if mark}
 
 LONGEST = 7_900
 """The longest notification, in bytes. PostgreSQL accepts 7,999."""
@@ -31,11 +33,13 @@ DELAYS = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds before each attempt to reconnect. The last value is for all further attempts."""
 
 
-def notifications(instance: str, sessions: Mapping[str, bool]) -> list[str]:
-    """Return notifications of sessions that were written, as few as possible, given which of them were so quietly."""
-    quiet = [session_id for session_id, is_quiet in sessions.items() if is_quiet]
-    others = [session_id for session_id, is_quiet in sessions.items() if not is_quiet]
-    return [*_messages(f"{instance}{QUIET}", quiet), *_messages(instance, others)]
+def notifications(instance: str, sessions: Mapping[str, Notice]) -> list[str]:
+    """Return notifications of sessions that were written, as few as possible."""
+    messages: list[str] = []
+    for notice, mark in MARKS.items():
+        session_ids = [session_id for session_id, each in sessions.items() if each is notice]
+        messages += _messages(f"{instance}{mark}", session_ids)
+    return messages
 
 
 def _messages(sender: str, session_ids: Sequence[str]) -> list[str]:
@@ -51,7 +55,7 @@ def _messages(sender: str, session_ids: Sequence[str]) -> list[str]:
 
 
 class Listener:
-    """A thread with a connection of its own. After a reconnection it reports that any session may have changed."""
+    """A thread with a connection of its own. After a reconnection it reports that it may have missed anything."""
 
     def __init__(
         self,
@@ -63,7 +67,7 @@ class Listener:
         self._database = database
         self._prepare = prepare
         """Called with each new connection."""
-        self._own = instance, f"{instance}{QUIET}"
+        self._own = {f"{instance}{mark}" for mark in MARKS.values()}
         self._woken = woken
         self._ended = threading.Event()
         self._interrupt, self._interrupted = socket.socketpair()
@@ -102,7 +106,7 @@ class Listener:
             with suppress(Exception):
                 self._connection.close()
             if self._reconnect():
-                self._woken(None)
+                self._woken(None, Notice.RESULTS_LEFT)
 
     def _receive(self) -> None:
         connection = driver(self._connection)
@@ -113,8 +117,9 @@ class Listener:
                 for received in connection.notifies(timeout=0):
                     sender, _, session_ids = received.payload.partition(":")
                     if sender not in self._own:
+                        notice = NOTICES.get(sender[-1:], Notice.CHANGED)
                         for session_id in json.loads(session_ids) or [None]:
-                            self._woken(session_id, sender.endswith(QUIET) and session_id is not None)
+                            self._woken(session_id, notice if session_id else max(notice, Notice.CHANGED))
                 selector.select()
 
     def _reconnect(self) -> bool:

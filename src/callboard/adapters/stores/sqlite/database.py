@@ -13,6 +13,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
+from ....storage.change import Notice
 from ....storage.errors import Conflict, StoreError, StoreUnavailable
 from ....storage.migration import Migrated, StoreStatus
 from ....storage.store import Woken
@@ -22,7 +23,7 @@ from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE
 from .file_locks import FileLocks
 from .memory_index import find_entries
-from .poller import DataVersionPoller
+from .poller import RESULTS_LEFT, DataVersionPoller
 from .statements import TEXTS, SqliteStatements, key_filter, select_listed
 
 BUSY = 5.0
@@ -203,17 +204,24 @@ class SqliteDatabase:
         connection: Connection,
         number: int,
         results: Sequence[int | Conflict],
-        sessions: Mapping[str, bool],
+        sessions: Mapping[str, Notice],
         batch: Batch,
     ) -> None:
-        if sessions:
-            self.notify(connection, [*sessions])
+        left = [session_id for session_id, notice in sessions.items() if notice is Notice.RESULTS_LEFT]
+        others = [session_id for session_id, notice in sessions.items() if notice is not Notice.RESULTS_LEFT]
+        if left:
+            self._notify(connection, f"{self.instance}{RESULTS_LEFT}", left)
+        if others:
+            self.notify(connection, others)
 
     def notify(self, connection: Connection, session_ids: Sequence[str]) -> None:
+        self._notify(connection, self.instance, session_ids)
+
+    def _notify(self, connection: Connection, sender: str, session_ids: Sequence[str]) -> None:
         """Record sessions for the other processes that use the file, and delete old records from time to time."""
         document = json.dumps(session_ids)
         sent = document if len(document) <= LONGEST else "[]"
-        number = driver(connection).execute(TEXTS["notify"], (self.instance, sent)).lastrowid
+        number = driver(connection).execute(TEXTS["notify"], (sender, sent)).lastrowid
         if number % FORGET_EVERY == 0:
             driver(connection).execute(TEXTS["forget_notifications"], (number - KEPT,))
 

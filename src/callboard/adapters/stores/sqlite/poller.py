@@ -6,6 +6,7 @@ import threading
 
 from sqlalchemy import Connection
 
+from ....storage.change import Notice
 from ....storage.errors import StoreError
 from ....storage.store import Woken
 from ..connections import Database, PinnedConnection
@@ -17,6 +18,9 @@ log = logging.getLogger("callboard.stores")
 INTERVAL = 0.02
 """Seconds between two polls."""
 
+RESULTS_LEFT = "+"
+"""The mark behind the sender of a notification of results that wait for a process with a model."""
+
 
 class DataVersionPoller:
     """Polls for notifications of other processes, over a connection of its own.
@@ -27,7 +31,7 @@ class DataVersionPoller:
 
     def __init__(self, database: Database, instance: str, woken: Woken) -> None:
         self._connection = PinnedConnection(database, writes=False)
-        self._instance = instance
+        self._own = instance, f"{instance}{RESULTS_LEFT}"
         self._woken = woken
         self._ended = threading.Event()
         self._version: int | None = None
@@ -55,18 +59,19 @@ class DataVersionPoller:
 
     def poll(self) -> None:
         """Report the sessions that other processes have written since the last poll."""
-        for number, session_ids in self._connection.run(self._notifications):
+        for number, sender, session_ids in self._connection.run(self._notifications):
             missed, self._last = number > self._last + 1, number
             if missed:
-                self._woken(None)
+                self._woken(None, Notice.RESULTS_LEFT)
             if session_ids is not None:
+                notice = Notice.RESULTS_LEFT if sender.endswith(RESULTS_LEFT) else Notice.CHANGED
                 for session_id in json.loads(session_ids) or [None]:
-                    self._woken(session_id)
+                    self._woken(session_id, notice)
 
-    def _notifications(self, connection: Connection) -> list[tuple[int, str | None]]:
+    def _notifications(self, connection: Connection) -> list[tuple[int, str, str | None]]:
         """Return the notifications since the last poll, without the sessions of this store's own."""
         version = driver(connection).execute("PRAGMA data_version").fetchone()[0]
         if version == self._version:
             return []
         self._version = version
-        return driver(connection).execute(TEXTS["read_notifications"], (self._instance, self._last)).fetchall()
+        return driver(connection).execute(TEXTS["read_notifications"], (*self._own, self._last)).fetchall()

@@ -183,8 +183,9 @@ DELETE FROM notifications WHERE number <= ?1;
 -- last_notification: Read the number of the newest notification.
 SELECT coalesce(max(number), 0) FROM notifications;
 
--- read_notifications: Read the notifications after a number, without the sessions of those by this instance.
-SELECT number, CASE WHEN instance <> ?1 THEN session_ids END FROM notifications WHERE number > ?2 ORDER BY number;
+-- read_notifications: Read the notifications after a number, without the sessions of those by these two senders.
+SELECT number, instance, CASE WHEN instance NOT IN (?1, ?2) THEN session_ids END
+FROM notifications WHERE number > ?3 ORDER BY number;
 
 -- find_memory: Find the best of the newest entries of a user that fit a full-text query.
 SELECT id, score FROM (
