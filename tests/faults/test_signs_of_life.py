@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from callboard.sessions import heartbeat, liveness
-from callboard.sessions.heartbeat import BEAT, Heartbeat
+from callboard.sessions.heartbeat import BEAT, PATIENCE, Heartbeat
 from callboard.sessions.liveness import (
     LEASE,
     LONG_LEASE,
@@ -38,6 +38,10 @@ class Owners:
         self.locks: dict[str, bool] = {row.id: False for row in rows}
         self.away = False
         self.dead: list[str] = []
+        self.tools: list[Collection[str] | None] = []
+        """The tools that were given with each recovery."""
+        self.needed: set[str] = set()
+        """The tools of the calls of dead processes."""
 
     async def owners(self) -> list[OwnerRow]:
         if self.away:
@@ -47,11 +51,25 @@ class Owners:
     async def living(self, owner_ids: Collection[str]) -> dict[str, bool]:
         return {owner_id: self.locks[owner_id] for owner_id in owner_ids if owner_id in self.locks}
 
-    async def recover(self, owner_id: str | None, beat: int, heir: str, *, limit: int) -> Recovered:
+    async def tools_under_way(self, owner_id: str) -> set[str]:
+        return self.needed
+
+    async def recover(
+        self,
+        owner_id: str | None,
+        beat: int,
+        heir: str,
+        *,
+        limit: int,
+        conversations: bool = True,
+        tools: Collection[str] | None = None,
+    ) -> Recovered:
         if owner_id is None:
             return Recovered([])
         self.dead.append(owner_id)
-        self.rows = [row for row in self.rows if row.id != owner_id]
+        self.tools.append(tools)
+        if tools is None or self.needed <= set(tools):
+            self.rows = [row for row in self.rows if row.id != owner_id]
         return Recovered([], found=True)
 
 
@@ -62,7 +80,10 @@ class Watcher:
         async def nothing() -> None: ...
 
         self.now = 1_000.0
-        self.heartbeat = Heartbeat(cast("Store", store), this_process(), lambda claims: None, nothing)
+        self.tools: tuple[str, ...] = ("mine",)
+        self.heartbeat = Heartbeat(
+            cast("Store", store), this_process(), lambda claims: None, nothing, tools=lambda: self.tools
+        )
         monkeypatch.setattr(heartbeat.time, "monotonic", lambda: self.now)
 
     async def look(self, seconds: float = BEAT) -> None:
@@ -84,6 +105,30 @@ async def test_e5_process_without_a_beat_for_a_lease_is_dead(watch: Callable[[Ow
     assert store.dead == []
     await watcher.look()
     assert store.dead == ["other"]
+
+
+async def test_e5_calls_of_other_tools_are_left_to_another_process_for_a_while(
+    watch: Callable[[Owners], Watcher],
+) -> None:
+    store = Owners(replace(ELSEWHERE, beat=LEFT))
+    store.needed = {"theirs"}
+    watcher = watch(store)
+    await watcher.look(PATIENCE - BEAT)
+    assert store.tools == [("mine",)], "a poll costs nothing until then"
+    await watcher.look(2 * BEAT)
+    assert store.tools == [("mine",), None]
+    assert store.rows == []
+
+
+async def test_e5_calls_whose_tools_are_added_are_taken_over_at_once(watch: Callable[[Owners], Watcher]) -> None:
+    store = Owners(replace(ELSEWHERE, beat=LEFT))
+    store.needed = {"theirs"}
+    watcher = watch(store)
+    await watcher.look(2 * BEAT)
+    watcher.tools = ("mine", "theirs")
+    await watcher.look(2 * BEAT)
+    assert store.tools == [("mine",), None], "it has all tools now"
+    assert store.rows == []
 
 
 async def test_e5_process_with_a_changing_beat_is_alive(watch: Callable[[Owners], Watcher]) -> None:

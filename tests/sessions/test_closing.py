@@ -44,7 +44,7 @@ def take_over(claims: list[Claim]) -> None:
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_e3_process_that_is_notified_while_it_ends_does_end(turns: int) -> None:
-    ownership = Heartbeat(open_store("memory://"), this_process(), take_over, nothing)
+    ownership = Heartbeat(open_store("memory://"), this_process(), take_over, nothing, tools=tuple)
     await ownership.open(conversations=True)
     await asyncio.sleep(0)
     ownership.poll_soon()

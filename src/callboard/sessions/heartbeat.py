@@ -7,10 +7,12 @@ transaction each; an execution never goes to two processes. `Recovery` continues
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from typing import NamedTuple
 
 from ..storage.errors import StoreError, StoreOutdated
 from ..storage.owners import RECOVERING, Claim, Owners, QueuedCall
@@ -24,6 +26,17 @@ BEAT = 0.5
 """Seconds between two beats."""
 CLAIM_BATCH = 250
 """Number of executions that are claimed in one transaction."""
+PATIENCE = 30.0
+"""Seconds for which executions of a dead process are left to one that has their tools."""
+
+
+class Left(NamedTuple):
+    """A dead process that keeps turns and inputs, without a model here, or sessions with calls of other tools."""
+
+    tools: tuple[str, ...]
+    """The tools that this process had then."""
+    until: float
+    """When the calls are taken over in any case, to be ended."""
 
 
 class Heartbeat:
@@ -37,6 +50,8 @@ class Heartbeat:
         lease_lost: Callable[[], Awaitable[None]],
         results_left: Callable[[], object] = lambda: None,
         requeued: Callable[[Collection[QueuedCall]], object] = lambda calls: None,
+        *,
+        tools: Callable[[], tuple[str, ...]],
     ) -> None:
         self._store = store
         self._me = me
@@ -49,12 +64,14 @@ class Heartbeat:
         claimed."""
         self._requeued = requeued
         """Called with the executions of a dead worker that wait in their queues again. It must not wait."""
+        self._tools = tools
+        """Returns the names of the tools of this process."""
         self._silence: dict[str, tuple[int, float]] = {}
         """The last beat of each other process, and for how many seconds it has not changed while this one polled."""
         self._conversations = True
         """Whether turns and inputs of dead processes are claimed too: this process has a model."""
-        self._left: set[str] = set()
-        """Dead processes that own nothing but turns and inputs, which are left to a process with a model."""
+        self._left: dict[str, Left] = {}
+        """Dead processes whose work was taken over as far as possible, as long as they own more."""
         self._polled_at = 0.0
         self._has_polled = False
         self._ended = threading.Event()
@@ -158,10 +175,11 @@ class Heartbeat:
         locked = await self._store.living(silent) if silent else {}
         for owner in others:
             state = process_state(owner.beat, lives_here(owner), locked.get(owner.id), self._silence_of(owner))
-            if state is not ProcessState.LIVES and owner.id not in self._left:
+            if state is not ProcessState.LIVES:
                 await self._recover(owner, state)
-        self._left.intersection_update(owner.id for owner in others)
-        while (recovered := await self._store.recover(None, 0, self._me.id, limit=CLAIM_BATCH)).claims:
+        self._left = {owner.id: self._left[owner.id] for owner in others if owner.id in self._left}
+        tools = self._tools()
+        while (recovered := await self._store.recover(None, 0, self._me.id, limit=CLAIM_BATCH, tools=tools)).claims:
             self._take_over(recovered.claims)
             if not recovered.more:
                 break
@@ -183,11 +201,24 @@ class Heartbeat:
         return self._silence[owner.id][1]
 
     async def _recover(self, owner: OwnerRow, state: ProcessState) -> None:
-        """Claim the executions of a dead process, in steps, so that no transaction is long."""
+        """Claim the executions of a dead process, in steps, so that no transaction is long.
+
+        Turns and inputs are left to a process with a model, and executions to one that has their tools, for a while.
+        """
+        mine, now = self._tools(), time.monotonic()
+        left = self._left.get(owner.id)
+        if left is not None and left.tools == mine and now < left.until:
+            return
+        until = now + PATIENCE if left is None else left.until
+        missing = (await self._store.tools_under_way(owner.id)).difference(mine) if now < until else set[str]()
+        if missing and left is None:
+            names = ", ".join(sorted(missing)[:10])
+            log.info("the process %s left calls of tools that are missing here, such as %s", owner.id, names)
+        tools = mine if missing else None
         beat, taken, waiting, queued, found = owner.beat, 0, 0, 0, False
         while True:
             recovered = await self._store.recover(
-                owner.id, beat, self._me.id, limit=CLAIM_BATCH, conversations=self._conversations
+                owner.id, beat, self._me.id, limit=CLAIM_BATCH, conversations=self._conversations, tools=tools
             )
             self._take_over(recovered.claims)
             self._requeued(recovered.requeued)
@@ -197,9 +228,8 @@ class Heartbeat:
             if not recovered.more:
                 break
             beat = RECOVERING
-        if found and not self._conversations:
-            self._left.add(owner.id)
         if found:
+            self._left[owner.id] = Left(mine, until if missing else math.inf)
             self._report(owner, state, taken, waiting, queued)
             self._results_left()
 

@@ -220,6 +220,8 @@ class Recovery:
         elif tool is None and execution.request is not None and row.parent_id is None:
             self._manager.release(execution)  # another process may have the tool
         elif tool is None or row.document is None or (began and not tool.idempotent):
+            if tool is None:
+                log.warning("no process continues %s: its tool %s is missing here too", row.id, row.tool)
             self._manager.interrupt(execution)
         else:
             if execution.status is Status.WAITING and execution.request is None and not execution.attempt:

@@ -114,7 +114,7 @@ class SessionManager:
         self._recovery = recovery = Recovery(services, cache, loader, self._recovered)
         self._waker = Waker(services, cache, loader)
         self._heartbeat = heartbeat = Heartbeat(
-            store, me, recovery.add, recovery.lease_lost, recovery.results_left, self._requeued
+            store, me, recovery.add, recovery.lease_lost, recovery.results_left, self._requeued, tools=registry.names
         )
         self._housekeeping = Housekeeping(
             services, cache, loader, recovery, heartbeat, retention, recover=recover, idle_after=idle_after

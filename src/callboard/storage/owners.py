@@ -92,12 +92,23 @@ class Owners(Protocol):
         """Return what a process owns and is to cancel. The cost does not depend on how much the process owns."""
         ...
 
+    async def tools_under_way(self, owner_id: str) -> set[str]:
+        """Return the tools of the executions that a process owns and that wait neither for a person nor in a queue."""
+        ...
+
     async def leave(self, owner_id: str) -> None:
         """Unregister a process that ends, and release its lock. Executions that it still owns can be recovered."""
         ...
 
     async def recover(
-        self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000, conversations: bool = True
+        self,
+        owner_id: str | None,
+        beat: int,
+        heir: str,
+        *,
+        limit: int = 1000,
+        conversations: bool = True,
+        tools: Collection[str] | None = None,
     ) -> Recovered:
         """Give up to `limit` unfinished executions, turns and inputs of a dead process to `heir`.
 
@@ -105,10 +116,12 @@ class Owners(Protocol):
         called by another execution, are given to no process: they become ready when their request closes. Executions
         with a queue are given to no process either: they wait in their queues again, with their nested calls. The dead
         process is removed with the last of its work. Without `conversations`, for an heir that has no model, its
-        inputs and its turns stay with it, except those that are to be cancelled, and do not count as more work.
+        inputs and its turns stay with it, except turns that are to be cancelled, and do not count as more work. With
+        `tools`, the same applies to sessions in which an execution of another tool was under way.
 
         With None as `owner_id`, give up to `limit` executions to `heir` that no process owns and that are ready: to be
         cancelled, or with an answered request, or with requests none of which is open. The cost of that does not grow
-        with the number of executions that are not ready.
+        with the number of executions that are not ready. With `tools`, executions of other tools are left, except those
+        that are to be cancelled, and those of front-end tools, which no process has.
         """
         ...

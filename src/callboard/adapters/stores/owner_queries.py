@@ -9,12 +9,15 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    FromClause,
     Row,
     Table,
     and_,
     bindparam,
     case,
     delete,
+    exists,
+    false,
     func,
     literal,
     not_,
@@ -27,11 +30,12 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from ...storage.owners import LEFT, RECOVERING, Claim, QueuedCall, Recovered
 from ...storage.queues import Claimed
-from ...storage.rows import INPUT, TURN, ExecutionRow, OwnerRow
+from ...storage.rows import INPUT, TOOL, TURN, ExecutionRow, OwnerRow
 from ...storage.store import NO_LIMIT
+from ...types import RequestPurpose
 from .backend import Backend
 from .compiled_statement import CompiledStatement
-from .queue_queries import waiting_calls
+from .queue_queries import calls_over_limit, nested_calls, waiting_calls
 from .revisions import is_current, verify
 from .statements import key_document
 from .tables import (
@@ -79,7 +83,7 @@ class OwnerQueries:
 
     def __init__(self, database: Backend) -> None:
         self._statements = database.statements
-        self._select_listed = database.select_listed
+        self._select_listed, self._key_filter = database.select_listed, database.key_filter
         self._listed = {work: database.key_filter(work.table.c.session_id, work.id) for work in _ALL}
         """The conditions that work is one of those in the parameter `keys`."""
         self._made_at = database.select_listed(select(sessions.c.id, made_at), sessions.c.id)
@@ -108,13 +112,38 @@ class OwnerQueries:
     def leave(self, connection: Connection, owner_id: str) -> None:
         _remove(connection, owner_id, LEFT)
 
-    def any_ready(self, connection: Connection) -> bool:
-        """Return whether there is an execution that no process owns and that can go on."""
-        found = select(literal(1)).select_from(executions).where(_is_ready, incomplete).limit(1)
-        return connection.execute(found).first() is not None
+    def any_ready(self, connection: Connection, tools: Collection[str] | None) -> bool:
+        """Return whether there is an execution that no process owns, and that a process with these tools can go on."""
+        wanted, listed = self._ready(tools)
+        return _any(connection, _EXECUTIONS, wanted, listed)
+
+    def recover_ready(self, connection: Connection, heir: str, limit: int, tools: Collection[str] | None) -> Recovered:
+        """See `Owners.recover` without an owner, and `recover` about `settle`."""
+        unreported = self._unreported(connection, heir) if self._given else []
+        wanted, listed = self._ready(tools)
+        claims = _claims(_locked(connection, _EXECUTIONS, limit, wanted, parameters=listed))
+        self._give(connection, claims, heir)
+        given = [*unreported, *claims]
+        return Recovered(given, more=len(claims) == limit, found=bool(given))
+
+    def _ready(self, tools: Collection[str] | None) -> tuple[ColumnElement[bool], Mapping[str, str]]:
+        """Return the condition that an execution without an owner goes on in a process with these tools."""
+        if tools is None:
+            return _is_ready, {}
+        of_front_end = exists().where(_of_execution, requests.c.purpose == RequestPurpose.FRONT_END_TOOL.value)
+        goes_on = or_(executions.c.cancelling, executions.c.kind != TOOL, self._has_tool(executions), of_front_end)
+        return and_(_is_ready, goes_on), _tool_keys(tools)
 
     def recover(
-        self, connection: Connection, owner_id: str | None, beat: int, heir: str, limit: int, *, conversations: bool
+        self,
+        connection: Connection,
+        owner_id: str,
+        beat: int,
+        heir: str,
+        limit: int,
+        *,
+        conversations: bool,
+        tools: Collection[str] | None,
     ) -> Recovered:
         """See `Owners.recover`. Of two heirs that recover the same process, the second finds nothing left.
 
@@ -122,32 +151,46 @@ class OwnerQueries:
         everything that it owns.
         """
         unreported = self._unreported(connection, heir) if self._given else []
-        if owner_id is None:
-            claims = _claims(_locked(connection, _EXECUTIONS, limit, _is_ready))
-            self._give(connection, claims, heir)
-            given = [*unreported, *claims]
-            return Recovered(given, more=len(claims) == limit, found=bool(given))
         stored = select(owners.c.beat).where(owners.c.id == owner_id).with_for_update()
         if connection.execute(stored).scalar_one_or_none() != beat:
             return Recovered(unreported, found=bool(unreported))
-        held, waits = executions.c.owner == owner_id, executions.c.status == "waiting"
-        requeued = self._requeue(connection, held)
-        urgent = _locked(connection, _EXECUTIONS, limit, held, not_(waits))
-        waiting = _locked(connection, _EXECUTIONS, limit - len(urgent), held, waits)
+        requeued = self._requeue(connection, executions.c.owner == owner_id)
+        wanted, listed = self._claimable(owner_id, conversations, tools)
+        held, waits = wanted[_EXECUTIONS], executions.c.status == "waiting"
+        urgent = _locked(connection, _EXECUTIONS, limit, held, not_(waits), parameters=listed)
+        waiting = _locked(connection, _EXECUTIONS, limit - len(urgent), held, waits, parameters=listed)
         left = limit - len(urgent) - len(waiting)
-        its_turns = turns.c.owner == owner_id if conversations else and_(turns.c.owner == owner_id, turns.c.cancelling)
-        of_turns = _locked(connection, _TURNS, left, its_turns)
-        left = left - len(of_turns) if conversations else 0
-        of_inputs = _locked(connection, _INPUTS, left, inputs.c.owner == owner_id)
-        idle = _waiting_for_people(connection, held, waiting)
+        of_turns = _locked(connection, _TURNS, left, wanted[_TURNS], parameters=listed)
+        of_inputs = _locked(connection, _INPUTS, left - len(of_turns), wanted[_INPUTS], parameters=listed)
+        idle = _waiting_for_people(connection, held, waiting, listed)
         calls = [claim for claim in _claims([*urgent, *waiting]) if claim.key not in idle]
         claims = [*calls, *_claims(of_turns), *_claims(of_inputs)]
         self._give(connection, claims, heir)
         self._set_owner(connection, _EXECUTIONS, idle, None)  # until their requests close
         more = _remove(connection, owner_id, RECOVERING)
-        if more and not conversations:
-            more = _any_left(connection, _EXECUTIONS, held) or _any_left(connection, _TURNS, its_turns)
+        if more and not (conversations and tools is None):
+            more = any(_any(connection, work, condition, listed) for work, condition in wanted.items())
         return Recovered([*unreported, *claims], len(idle), more, found=True, requeued=tuple(requeued))
+
+    def _claimable(
+        self, owner_id: str, conversations: bool, tools: Collection[str] | None
+    ) -> tuple[dict[_Work, ColumnElement[bool]], Mapping[str, str]]:
+        """Return the conditions of the work of a process that its heir gets, by the kind of work."""
+        wanted = {work: work.table.c.owner == owner_id for work in _ALL}
+        if not conversations:
+            wanted[_TURNS] = and_(wanted[_TURNS], turns.c.cancelling)
+            wanted[_INPUTS] = false()
+        if tools is None:
+            return wanted, {}
+        call = executions.alias("call")
+        foreign = select(call.c.session_id).where(is_under_way(call, owner_id), not_(self._has_tool(call)))
+        return {
+            work: and_(condition, work.table.c.session_id.not_in(foreign)) for work, condition in wanted.items()
+        }, _tool_keys(tools)
+
+    def _has_tool(self, table: FromClause) -> ColumnElement[bool]:
+        """Return the condition that the tool of an execution is one of those in the parameter `keys`."""
+        return self._key_filter(table.c.tool)
 
     def _requeue(self, connection: Connection, held: ColumnElement[bool]) -> list[QueuedCall]:
         """Let the executions of a dead worker wait in their queues again."""
@@ -196,12 +239,12 @@ class OwnerQueries:
         refused: list[tuple[str, str]] = []
         waiting = waiting_calls(connection, listed, document) if limits else []
         if waiting and any(call.tool in limits for call in waiting):
-            refused = _over_limit(connection, waiting, limits)
+            refused = calls_over_limit(connection, waiting, limits)
             document = {"keys": key_document(set(keys).difference(refused))}
         claims = _claims(_locked(connection, _EXECUTIONS, NO_LIMIT, listed, queued, parameters=document))
         rows = [*self._rows(connection, unreported), *self._give_rows(connection, claims, owner)]
         callers = [row for row in rows if row.attempt]  # they began on another worker, and may have nested calls
-        while callers and (nested := _nested_calls(connection, callers)):
+        while callers and (nested := nested_calls(connection, callers)):
             callers = self._give_rows(connection, nested, owner)
             rows += callers
         named = {(row.session_id,) for row in rows}
@@ -256,48 +299,30 @@ class OwnerQueries:
         return found
 
 
+def is_under_way(table: FromClause, owner_id: str) -> ColumnElement[bool]:
+    """Return the condition that a process owns an execution, which waits neither for a person nor in a queue."""
+    is_call = table.c.kind == TOOL, table.c.queue.is_(None), table.c.status != "waiting"
+    return and_(table.c.owner == owner_id, table.c.completed_at.is_(None), *is_call)
+
+
 def _remove(connection: Connection, owner_id: str, beat: int) -> bool:
     """Delete a process, or store this beat for it if it owns work. Return whether it owns work."""
-    owns_work = any(_any_left(connection, work, work.table.c.owner == owner_id) for work in _ALL)
+    owns_work = any(_any(connection, work, work.table.c.owner == owner_id) for work in _ALL)
     change = update(owners).values(beat=beat) if owns_work else delete(owners)
     connection.execute(change.where(owners.c.id == owner_id))
     return owns_work
 
 
-def _any_left(connection: Connection, work: _Work, wanted: ColumnElement[bool]) -> bool:
+def _any(
+    connection: Connection, work: _Work, wanted: ColumnElement[bool], parameters: Mapping[str, Any] | None = None
+) -> bool:
     """Return whether there is such work that is not done."""
     found = select(literal(1)).select_from(work.table).where(wanted, work.pending).limit(1)
-    return connection.execute(found).first() is not None
+    return connection.execute(found, parameters).first() is not None
 
 
-def _over_limit(
-    connection: Connection, waiting: Iterable[QueuedCall], limits: Mapping[str, int]
-) -> list[tuple[str, str]]:
-    """Return the calls of tools with a limit for which there is no room. Processes that count them take turns."""
-    connection.execute(select(owners.c.id).order_by(owners.c.id).with_for_update())
-    limited = [call for call in waiting if call.tool in limits]
-    tools = {call.tool for call in limited}
-    runs = incomplete, executions.c.owner.is_not(None), executions.c.queue != "", executions.c.tool.in_(tools)
-    counted = select(executions.c.tool, func.count()).where(*runs).group_by(executions.c.tool)
-    room = {tool: limits[tool] for tool in tools}
-    for tool, running_calls in connection.execute(counted):
-        room[tool] -= running_calls
-    refused: list[tuple[str, str]] = []
-    for call in limited:
-        if room[call.tool] > 0:
-            room[call.tool] -= 1
-        else:
-            refused.append((call.session_id, call.id))
-    return refused
-
-
-def _nested_calls(connection: Connection, callers: Iterable[ExecutionRow]) -> list[Claim]:
-    """Return the unfinished nested calls that run where these executions do."""
-    keys = [(row.session_id, row.id) for row in callers]
-    nested = select(executions.c.session_id, executions.c.id, executions.c.user_id, executions.c.kind).where(
-        queued, executions.c.queue == "", tuple_(executions.c.session_id, executions.c.parent_id).in_(keys)
-    )
-    return [Claim(*row) for row in connection.execute(nested.order_by(executions.c.session_id, executions.c.place))]
+def _tool_keys(tools: Collection[str]) -> Mapping[str, str]:
+    return {"keys": key_document((name,) for name in tools)}
 
 
 def _locked(
@@ -315,7 +340,10 @@ def _locked(
 
 
 def _waiting_for_people(
-    connection: Connection, held: ColumnElement[bool], waiting: Sequence[Row[*tuple[Any, ...]]]
+    connection: Connection,
+    held: ColumnElement[bool],
+    waiting: Sequence[Row[*tuple[Any, ...]]],
+    parameters: Mapping[str, Any],
 ) -> set[tuple[str, str]]:
     """Return those of the locked executions, the first of their process, that need no process until a person answers.
 
@@ -329,7 +357,7 @@ def _waiting_for_people(
     at_rest = executions.c.status == "waiting", executions.c.parent_id.is_(None), not_(executions.c.cancelling)
     found = select(*key).join(requests, _of_execution).where(held, incomplete, *at_rest, tuple_(*key) <= last)
     waits = _any_request("open") == 1, _any_request("answered") == 0
-    return {(row[0], row[1]) for row in connection.execute(found.group_by(*key).having(*waits))}
+    return {(row[0], row[1]) for row in connection.execute(found.group_by(*key).having(*waits), parameters)}
 
 
 def _any_request(status: str) -> ColumnElement[int]:

@@ -1,13 +1,25 @@
 """Queries of the executions that wait in queues for workers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, func, literal_column, not_, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Select,
+    func,
+    literal_column,
+    not_,
+    select,
+    tuple_,
+    union_all,
+)
 
 from ...storage.owners import Claim, QueuedCall
 from ...storage.queues import QueueDepth
-from .tables import executions, incomplete, queued
+from ...storage.rows import ExecutionRow
+from .tables import executions, incomplete, owners, queued
 
 _QUEUED_CALL = (
     executions.c.session_id,
@@ -79,3 +91,33 @@ def waiting_calls(connection: Connection, listed: ColumnElement[bool], document:
     """Return those of the listed executions that wait in a queue and are not to be cancelled."""
     found = select(*_QUEUED_CALL).where(listed, queued, executions.c.queue != "", not_(executions.c.cancelling))
     return [QueuedCall(*row) for row in connection.execute(found, document)]
+
+
+def calls_over_limit(
+    connection: Connection, waiting: Iterable[QueuedCall], limits: Mapping[str, int]
+) -> list[tuple[str, str]]:
+    """Return the calls of tools with a limit for which there is no room. Processes that count them take turns."""
+    connection.execute(select(owners.c.id).order_by(owners.c.id).with_for_update())
+    limited = [call for call in waiting if call.tool in limits]
+    tools = {call.tool for call in limited}
+    runs = incomplete, executions.c.owner.is_not(None), executions.c.queue != "", executions.c.tool.in_(tools)
+    counted = select(executions.c.tool, func.count()).where(*runs).group_by(executions.c.tool)
+    room = {tool: limits[tool] for tool in tools}
+    for tool, running_calls in connection.execute(counted):
+        room[tool] -= running_calls
+    refused: list[tuple[str, str]] = []
+    for call in limited:
+        if room[call.tool] > 0:
+            room[call.tool] -= 1
+        else:
+            refused.append((call.session_id, call.id))
+    return refused
+
+
+def nested_calls(connection: Connection, callers: Iterable[ExecutionRow]) -> list[Claim]:
+    """Return the unfinished nested calls that run where these executions do."""
+    keys = [(row.session_id, row.id) for row in callers]
+    nested = select(executions.c.session_id, executions.c.id, executions.c.user_id, executions.c.kind).where(
+        queued, executions.c.queue == "", tuple_(executions.c.session_id, executions.c.parent_id).in_(keys)
+    )
+    return [Claim(*row) for row in connection.execute(nested.order_by(executions.c.session_id, executions.c.place))]

@@ -45,6 +45,7 @@ from .brief_queries import brief_executions, brief_requests
 from .key_queries import KEY
 from .memory_search import search
 from .open_database import OpenDatabase
+from .owner_queries import is_under_way
 from .queue_queries import claimed_calls, queue_depths, queued_calls, queued_calls_of
 from .session_queries import SESSION, TO_WAKE, USAGE, recent_sessions, session_row
 from .statements import key_document
@@ -326,6 +327,10 @@ class SqlReads:
 
     async def queued_calls_of(self, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:
         return await self._read(lambda c: queued_calls_of(c, queue, users), {})
+
+    async def tools_under_way(self, owner_id: str) -> set[str]:
+        statement = select(executions.c.tool).where(is_under_way(executions, owner_id)).distinct()
+        return await self._read(lambda c: set(c.execute(statement).scalars()), set())
 
     async def stopping(self, owner_id: str) -> list[Stopping]:
         wanted = {"owner": owner_id}

@@ -112,16 +112,28 @@ class SqlStore(SqlReads):
         await asyncio.to_thread(here.heartbeats.run, lambda c: here.locks.release(c, owner_id))
 
     async def recover(
-        self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000, conversations: bool = True
+        self,
+        owner_id: str | None,
+        beat: int,
+        heir: str,
+        *,
+        limit: int = 1000,
+        conversations: bool = True,
+        tools: Collection[str] | None = None,
     ) -> Recovered:
         def recover(connection: PinnedConnection) -> Recovered:
-            step = partial(self._work.recover, owner_id=owner_id, beat=beat, heir=heir, limit=limit)
-            done = connection.run(_checked(partial(step, conversations=conversations)))
-            self._work.settle()
+            work = self._work
+            if owner_id is None:
+                done = connection.run(_checked(lambda c: work.recover_ready(c, heir, limit, tools)))
+            else:
+                step = partial(work.recover, owner_id=owner_id, beat=beat, heir=heir, limit=limit)
+                done = connection.run(_checked(partial(step, conversations=conversations, tools=tools)))
+            work.settle()
             return done
 
         here = self._here
-        if owner_id is None and self._work.settled and not await self._read(self._work.any_ready, False):
+        is_poll = owner_id is None and self._work.settled
+        if is_poll and not await self._read(lambda c: self._work.any_ready(c, tools), False):
             return Recovered([])  # polling costs no writing transaction
         recovered = await here.writer.do(recover)
         if owner_id is not None and recovered.found and not recovered.more:

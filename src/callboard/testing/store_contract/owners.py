@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ...storage.change import Change
-from ...storage.owners import LEFT, RECOVERING, Recovered
+from ...storage.owners import LEFT, RECOVERING, Claim, Recovered
 from ...storage.store import Store
 from ..store_rows import (
     add,
@@ -17,6 +17,7 @@ from ..store_rows import (
     ended_turn,
     execution_row,
     finished_row,
+    input_row,
     owner_row,
     request_row,
     turn_row,
@@ -137,6 +138,45 @@ class OwnerContract(Contract):
         assert (first.claims, first.more) == (claims(*rows[:2]), True)
         second = await store.recover(None, 0, "heir", limit=2)
         assert (second.claims, second.more) == (claims(rows[2]), False)
+
+    async def test_e5_sessions_with_calls_of_other_tools_stay_with_the_dead_process(self, store: Store) -> None:
+        await store.join(owner_row("dead"))
+        known = [
+            execution_row("x", "a", tool="known", owner="dead"),
+            execution_row("w", "a", kind="worker", owner="dead"),
+        ]
+        foreign = [execution_row("x", "b", tool="foreign", owner="dead"), execution_row("y", "b", owner="dead")]
+        asks = execution_row("x", "c", tool="foreign", status="waiting", owner="dead")
+        await store.commit([*map(create, "abc"), *map(add, (*known, *foreign, asks))])
+        await store.commit([add(request_row("r", "c")), add(turn_row(1, "a", owner="dead"))])
+        await store.commit([add(turn_row(1, "b", owner="dead")), add(input_row("i", "b", owner="dead"))])
+        assert await store.tools_under_way("dead") == {"known", "foreign", "add"}
+        assert await store.tools_under_way("heir") == set()
+        tools = ["known", "more"]
+        turn = Claim("a", "t1", "ann", "turn")
+        first = await store.recover("dead", 0, "heir", tools=tools)
+        assert first == Recovered([*claims(*known), turn], waiting=1, found=True)
+        assert await store.owners() == [owner_row("dead", beat=RECOVERING)]
+        assert await store.recover("dead", RECOVERING, "heir", tools=tools) == Recovered([], found=True)
+        rest = await store.recover("dead", RECOVERING, "other", conversations=False, tools=["foreign", "add"])
+        assert rest == Recovered(claims(*foreign), found=True)
+        rest = await store.recover("dead", RECOVERING, "other")
+        assert [claim.kind for claim in rest.claims] == ["turn", "input"]
+        assert await store.owners() == []
+
+    async def test_e5_ready_executions_of_other_tools_are_left(self, store: Store) -> None:
+        waits: dict[str, Any] = {"status": "waiting", "owner": None}
+        foreign, known = execution_row("a", tool="foreign", **waits), execution_row("b", tool="known", **waits)
+        page = execution_row("c", tool="of the page", **waits)
+        stops = execution_row("d", tool="foreign", cancelling=True, **waits)
+        await store.commit([create(), *map(add, (foreign, known, page, stops))])
+        for row in (foreign, known, page):
+            purpose = "front_end_tool" if row is page else "approval"
+            answered = request_row(f"r{row.id}", execution_id=row.id, status="answered", purpose=purpose)
+            await store.commit([add(answered)])
+        assert (await store.recover(None, 0, "heir", tools=["known"])).claims == claims(known, page, stops)
+        assert await store.recover(None, 0, "heir", tools=["known"]) == Recovered([])
+        assert (await store.recover(None, 0, "heir", tools=["foreign"])).claims == claims(foreign)
 
     async def test_e5_process_that_leaves_work_behind_is_recovered_at_once(self, store: Store) -> None:
         await store.join(owner_row("p1", beat=3))

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from ....storage.owners import LEFT, RECOVERING, Claim, QueuedCall, Recovered, Stopping
 from ....storage.queues import Claimed, QueueDepth
-from ....storage.rows import INPUT, TURN, ExecutionRow, InputRow, OwnerRow, TurnRow
+from ....storage.rows import INPUT, TOOL, TURN, ExecutionRow, InputRow, OwnerRow, TurnRow
+from ....types import RequestPurpose
 from .state import MemoryState
 
 Statuses = defaultdict[tuple[str, str], list[str]]
@@ -53,6 +54,9 @@ class MemoryOwners:
         ]
         return executions + turns
 
+    async def tools_under_way(self, owner_id: str) -> set[str]:
+        return {row.tool for row in self._state.unfinished() if row.owner == owner_id and _is_under_way(row)}
+
     async def leave(self, owner_id: str) -> None:
         state = self._state
         owns_work = bool(self._work_of(owner_id))
@@ -63,7 +67,14 @@ class MemoryOwners:
             state.locks.discard(owner_id)
 
     async def recover(
-        self, owner_id: str | None, beat: int, heir: str, *, limit: int = 1000, conversations: bool = True
+        self,
+        owner_id: str | None,
+        beat: int,
+        heir: str,
+        *,
+        limit: int = 1000,
+        conversations: bool = True,
+        tools: Collection[str] | None = None,
     ) -> Recovered:
         state = self._state
         with state.owners_lock:
@@ -71,14 +82,15 @@ class MemoryOwners:
             if owner_id is not None and (owner is None or owner.beat != beat):
                 return Recovered([])
             statuses = self._request_statuses()
-            owned = work = self._work_of(owner_id)
+            owned = self._work_of(owner_id)
             if owner is None:
-                work = [row for row in work if isinstance(row, ExecutionRow) and _is_ready(row, statuses)]
-            elif not conversations:
+                work = [row for row in owned if isinstance(row, ExecutionRow) and _is_ready(row, statuses)]
+                if tools is not None:
+                    work = [row for row in work if row.cancelling or self._goes_on(row, tools)]
+            else:
+                foreign = {row.session_id for row in owned if tools is not None and _is_foreign(row, tools)}
                 work = [
-                    row
-                    for row in work
-                    if isinstance(row, ExecutionRow) or (isinstance(row, TurnRow) and row.cancelling)
+                    row for row in owned if row.session_id not in foreign and (conversations or _needs_no_model(row))
                 ]
             claims: list[Claim] = []
             requeued: list[QueuedCall] = []
@@ -103,7 +115,8 @@ class MemoryOwners:
                         session.inputs[row.id] = replace(row, owner=heir)
                         claims.append(Claim(row.session_id, row.id, row.user_id, INPUT))
             more = len(work) > limit
-            if owner is not None and len(owned) > min(len(work), limit):
+            left = len(owned) > min(len(work), limit)
+            if owner is not None and left:
                 state.owners[owner.id] = replace(owner, beat=RECOVERING)
             elif owner is not None:
                 del state.owners[owner.id]
@@ -177,6 +190,15 @@ class MemoryOwners:
         work = (*state.unfinished(), *state.running_turns(), *state.undelivered_inputs())
         return [row for row in work if row.owner == owner_id]
 
+    def _goes_on(self, row: ExecutionRow, tools: Collection[str]) -> bool:
+        """Return whether an execution that is ready goes on in a process with these tools."""
+        purposes = (
+            request.purpose
+            for request in self._state.requests.values()
+            if (request.session_id, request.execution_id) == (row.session_id, row.id)
+        )
+        return row.kind != TOOL or row.tool in tools or RequestPurpose.FRONT_END_TOOL in purposes
+
     def _request_statuses(self) -> Statuses:
         statuses: Statuses = defaultdict(list)
         for request in self._state.requests.values():
@@ -192,6 +214,19 @@ def _is_ready(row: ExecutionRow, statuses: Statuses) -> bool:
     """Return whether an execution that no process owns can go on."""
     found = statuses[row.session_id, row.id]
     return row.cancelling or (row.queue is None and ("answered" in found or (bool(found) and "open" not in found)))
+
+
+def _is_foreign(row: ExecutionRow | TurnRow | InputRow, tools: Collection[str]) -> bool:
+    """Return whether this is an execution that was under way, of a tool that is none of these."""
+    return isinstance(row, ExecutionRow) and _is_under_way(row) and row.tool not in tools
+
+
+def _is_under_way(row: ExecutionRow) -> bool:
+    return row.kind == TOOL and row.queue is None and row.status != "waiting"
+
+
+def _needs_no_model(row: ExecutionRow | TurnRow | InputRow) -> bool:
+    return isinstance(row, ExecutionRow) or (isinstance(row, TurnRow) and row.cancelling)
 
 
 def _waits_for_person(row: ExecutionRow, statuses: Statuses) -> bool:
