@@ -43,8 +43,11 @@ class Export:
         return [export]
 
 
-async def test_e5_call_of_a_stopped_process_waits_for_one_with_its_tool(shared_url: str) -> None:
+async def test_e5_call_of_a_stopped_process_waits_for_one_with_its_tool(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     exports = Export()
+    monkeypatch.setattr("callboard.sessions.heartbeat.PATIENCE", 3600.0)
     async with Runtime([unrelated], store=shared_url) as other, asyncio.timeout(90):
         async with Runtime(exports.tools(), store=shared_url) as runtime:
             started = await (await runtime.open("s", "ann")).call("export")
