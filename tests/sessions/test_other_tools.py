@@ -42,6 +42,13 @@ class Export:
         self.began.append(asyncio.Event())
         return [export]
 
+    async def begin(self, store: str) -> str:
+        """Begin an export in a process that stops then. Returns the id of its execution."""
+        async with Runtime(self.tools(), store=store) as runtime:
+            started = await (await runtime.open("s", "ann")).call("export")
+            await self.began[-1].wait()
+        return started.execution_id
+
 
 async def test_e5_call_of_a_stopped_process_waits_for_one_with_its_tool(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
@@ -49,15 +56,13 @@ async def test_e5_call_of_a_stopped_process_waits_for_one_with_its_tool(
     exports = Export()
     monkeypatch.setattr("callboard.sessions.heartbeat.PATIENCE", 3600.0)
     async with Runtime([unrelated], store=shared_url) as other, asyncio.timeout(90):
-        async with Runtime(exports.tools(), store=shared_url) as runtime:
-            started = await (await runtime.open("s", "ann")).call("export")
-            await exports.began[0].wait()
+        execution_id = await exports.begin(shared_url)
         for _ in range(3):
             await other.sessions._heartbeat.poll()
         async with Runtime(exports.tools(), store=shared_url) as runtime:
             await exports.began[1].wait()
             exports.may_end.set()
-            assert (await ended(await runtime.open("s", "ann"), started.execution_id)).value == "exported"
+            assert (await ended(await runtime.open("s", "ann"), execution_id)).value == "exported"
 
 
 async def test_e5_call_whose_tool_no_process_has_is_interrupted_in_the_end(
@@ -66,10 +71,8 @@ async def test_e5_call_whose_tool_no_process_has_is_interrupted_in_the_end(
     exports = Export()
     monkeypatch.setattr("callboard.sessions.heartbeat.PATIENCE", 0.0)
     async with Runtime([unrelated], store=shared_url) as other, asyncio.timeout(90):
-        async with Runtime(exports.tools(), store=shared_url) as runtime:
-            started = await (await runtime.open("s", "ann")).call("export")
-            await exports.began[0].wait()
-        outcome = await ended(await other.open("s", "ann"), started.execution_id)
+        execution_id = await exports.begin(shared_url)
+        outcome = await ended(await other.open("s", "ann"), execution_id)
         assert outcome.error is not None
         assert outcome.error.category == "interrupted"
 

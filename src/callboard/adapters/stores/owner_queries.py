@@ -114,8 +114,9 @@ class OwnerQueries:
 
     def any_ready(self, connection: Connection, tools: Collection[str] | None) -> bool:
         """Return whether there is an execution that no process owns, and that a process with these tools can go on."""
-        wanted, listed = self._ready(tools)
-        return _any(connection, _EXECUTIONS, wanted, listed)
+        if not _any(connection, _EXECUTIONS, _is_ready):  # a poll seldom needs the tools
+            return False
+        return tools is None or _any(connection, _EXECUTIONS, *self._ready(tools))
 
     def recover_ready(self, connection: Connection, heir: str, limit: int, tools: Collection[str] | None) -> Recovered:
         """See `Owners.recover` without an owner, and `recover` about `settle`."""
@@ -131,7 +132,9 @@ class OwnerQueries:
         if tools is None:
             return _is_ready, {}
         of_front_end = exists().where(_of_execution, requests.c.purpose == RequestPurpose.FRONT_END_TOOL.value)
-        goes_on = or_(executions.c.cancelling, executions.c.kind != TOOL, self._has_tool(executions), of_front_end)
+        goes_on = or_(
+            executions.c.cancelling, executions.c.kind != TOOL, self._key_filter(executions.c.tool), of_front_end
+        )
         return and_(_is_ready, goes_on), _tool_keys(tools)
 
     def recover(
@@ -183,14 +186,10 @@ class OwnerQueries:
         if tools is None:
             return wanted, {}
         call = executions.alias("call")
-        foreign = select(call.c.session_id).where(is_under_way(call, owner_id), not_(self._has_tool(call)))
+        foreign = select(call.c.session_id).where(is_under_way(call, owner_id), not_(self._key_filter(call.c.tool)))
         return {
             work: and_(condition, work.table.c.session_id.not_in(foreign)) for work, condition in wanted.items()
         }, _tool_keys(tools)
-
-    def _has_tool(self, table: FromClause) -> ColumnElement[bool]:
-        """Return the condition that the tool of an execution is one of those in the parameter `keys`."""
-        return self._key_filter(table.c.tool)
 
     def _requeue(self, connection: Connection, held: ColumnElement[bool]) -> list[QueuedCall]:
         """Let the executions of a dead worker wait in their queues again."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ...storage.change import Change
-from ...storage.owners import LEFT, RECOVERING, Claim, Recovered
+from ...storage.owners import LEFT, RECOVERING, Claim, QueuedCall, Recovered
 from ...storage.store import Store
 from ..store_rows import (
     add,
@@ -147,7 +147,8 @@ class OwnerContract(Contract):
         ]
         foreign = [execution_row("x", "b", tool="foreign", owner="dead"), execution_row("y", "b", owner="dead")]
         asks = execution_row("x", "c", tool="foreign", status="waiting", owner="dead")
-        await store.commit([*map(create, "abc"), *map(add, (*known, *foreign, asks))])
+        queued = execution_row("q", "b", tool="foreign", queue="slow", owner="dead")
+        await store.commit([*map(create, "abc"), *map(add, (*known, *foreign, asks, queued))])
         await store.commit([add(request_row("r", "c")), add(turn_row(1, "a", owner="dead"))])
         await store.commit([add(turn_row(1, "b", owner="dead")), add(input_row("i", "b", owner="dead"))])
         assert await store.tools_under_way("dead") == {"known", "foreign", "add"}
@@ -155,7 +156,8 @@ class OwnerContract(Contract):
         tools = ["known", "more"]
         turn = Claim("a", "t1", "ann", "turn")
         first = await store.recover("dead", 0, "heir", tools=tools)
-        assert first == Recovered([*claims(*known), turn], waiting=1, found=True)
+        requeued = (QueuedCall("b", "q", "foreign", "slow", "ann"),)
+        assert first == Recovered([*claims(*known), turn], waiting=1, found=True, requeued=requeued)
         assert await store.owners() == [owner_row("dead", beat=RECOVERING)]
         assert await store.recover("dead", RECOVERING, "heir", tools=tools) == Recovered([], found=True)
         rest = await store.recover("dead", RECOVERING, "other", conversations=False, tools=["foreign", "add"])

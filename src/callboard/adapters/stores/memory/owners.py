@@ -90,7 +90,9 @@ class MemoryOwners:
             else:
                 foreign = {row.session_id for row in owned if tools is not None and _is_foreign(row, tools)}
                 work = [
-                    row for row in owned if row.session_id not in foreign and (conversations or _needs_no_model(row))
+                    row
+                    for row in owned
+                    if _is_queued(row) or (row.session_id not in foreign and (conversations or _needs_no_model(row)))
                 ]
             claims: list[Claim] = []
             requeued: list[QueuedCall] = []
@@ -222,7 +224,11 @@ def _is_foreign(row: ExecutionRow | TurnRow | InputRow, tools: Collection[str]) 
 
 
 def _is_under_way(row: ExecutionRow) -> bool:
-    return row.kind == TOOL and row.queue is None and row.status != "waiting"
+    return row.kind == TOOL and not _is_queued(row) and row.status != "waiting"
+
+
+def _is_queued(row: ExecutionRow | TurnRow | InputRow) -> bool:
+    return isinstance(row, ExecutionRow) and row.queue is not None
 
 
 def _needs_no_model(row: ExecutionRow | TurnRow | InputRow) -> bool:
