@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 HOUR = 3600.0
 
 
-class Calendar(ManualClock):
+class MovableClock(ManualClock):
     """A clock whose date can be moved without the timers in between."""
 
     def move(self, seconds: float) -> None:
@@ -196,7 +196,7 @@ async def test_k1_a_deleted_conversation_is_not_found(runtime: Runtime) -> None:
 
 
 async def test_k1_hours_back_is_168_by_default(store_url: str) -> None:
-    clock = Calendar()
+    clock = MovableClock()
     async with opened(store_url, clock=clock) as runtime:
         past, now = await runtime.open("past", "ann"), await runtime.open("now", "ann")
         await past.say("My parrot learned to whistle.")
@@ -210,7 +210,7 @@ async def test_k1_hours_back_is_168_by_default(store_url: str) -> None:
 
 
 async def test_k1_messages_beyond_the_retention_are_not_found(store_url: str) -> None:
-    clock = Calendar()
+    clock = MovableClock()
     async with opened(store_url, clock=clock, keep_for=24 * HOUR) as runtime:
         past, now = await runtime.open("past", "ann"), await runtime.open("now", "ann")
         await past.say("My parrot learned to whistle.")

@@ -13,7 +13,7 @@ from .rows import ExecutionRow, IdempotencyRow, InputRow, RequestRow, SessionRow
 
 
 class Notice(IntEnum):
-    """What other processes learn of changes of a session. Of several, the highest counts."""
+    """The importance of changes of a session to other processes. Of several, the highest counts."""
 
     QUIET = 0
     """The changes only say how executions go: other processes may show it, and none has to act."""

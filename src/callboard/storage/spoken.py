@@ -1,4 +1,4 @@
-"""What a person or the model said in an entry of a transcript. Other entries are not searched."""
+"""The words of a person or the model in an entry of a transcript. Other entries are not searched."""
 
 from typing import Any, NamedTuple
 

@@ -53,7 +53,7 @@ class Tool(Generic[P, R]):
     name: str
     """The name for models."""
     description: str
-    """What the tool does, for models."""
+    """A text for models that says what the tool does."""
     arguments: Arguments = field(repr=False)
     """The input: its schema and its validation."""
     result: "Result" = field(repr=False)
@@ -120,9 +120,9 @@ class Tool(Generic[P, R]):
     renderers: Mapping[str, Callable[[Any], str]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     """Functions by channel that render a result as text, for speech or a small screen; JSON by default."""
     logout: Logout = Logout.FINISH_FIRST
-    """What a logout does to a running call."""
+    """The effect of a logout on a running call."""
     wake: Wake = Wake.WAKE
-    """What a late result does in an idle session."""
+    """The effect of a late result on an idle session."""
     asks: str = "human_request"
     """The kind of the event that asks a person: `human_request`, or `wallet_tx_request` for a wallet."""
     front_end: bool = False

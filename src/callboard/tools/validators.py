@@ -76,6 +76,6 @@ _TIMES = {
     "date": "a date such as '2026-09-01'",
     "time": "a time such as '14:30:00'",
 }
-"""What is expected, by the kind of the core schema."""
+"""Descriptions of the expected values, by the kind of the core schema."""
 CHECKED_KINDS = frozenset({"float", "json", *_TIMES})
 """The kinds of core schemas that admit more than the JSON rules, and so need a strict validator."""

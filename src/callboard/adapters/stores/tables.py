@@ -341,7 +341,7 @@ memory_entries = Table(
     Column("words", Text().with_variant(TSVECTOR(), "postgresql"), nullable=False),
     ForeignKeyConstraint(["user_id", "note_key"], ["notes.user_id", "notes.key"], ondelete="CASCADE"),
 )
-"""What a search finds: the messages in transcripts, and the notes. The texts are in `transcript` and `notes`.
+"""The entries that a search finds: messages of transcripts, and notes. The texts are in `transcript` and `notes`.
 
 `words` are those of the text, each after a mark of its user (see `memory_words`), so that a search reads no entries of
 other users. PostgreSQL has an index of them; on SQLite the table `memory_words` is that index, and triggers fill it."""

@@ -50,7 +50,7 @@ POLLED = "mcp-polled"
 _ASKED = (EventKind.HUMAN_REQUEST, EventKind.WALLET_TX_REQUEST)
 
 _PROCESS, _CALLS = secrets.token_hex(10), count(1)
-"""What the ids of this process's calls are made of."""
+"""The parts of the ids of calls: that of this process, and the number of the call."""
 
 _T = TypeVar("_T")
 

@@ -18,7 +18,7 @@ from .values import Address, BlockTag, ChainId, HexData, Wei, block_parameter, r
 
 
 class ViewResult(BaseModel):
-    """What a function returned."""
+    """The values that a function returned."""
 
     function: str = Field(description="Signature of the function that was called")
     outputs: list[DecodedValue]

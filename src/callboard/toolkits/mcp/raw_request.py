@@ -9,7 +9,7 @@ from mcp import Client
 from pydantic import TypeAdapter
 
 InputRequests = dict[str, dict[str, Any]]
-"""What a server asks for, by its keys, as JSON data."""
+"""The requests of a server by their keys, as JSON data."""
 _DATA: Any = TypeAdapter(dict[str, Any])
 
 

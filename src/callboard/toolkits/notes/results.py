@@ -1,4 +1,4 @@
-"""What the tools return: notes, and hits of a search."""
+"""The results of the tools: notes, and hits of a search."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal

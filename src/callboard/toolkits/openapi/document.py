@@ -249,7 +249,7 @@ class Document:
         return self._definitions[reference]
 
     def _resolve(self, value: Any) -> Any:
-        """What a reference within the document leads to."""
+        """The part that a reference within the document leads to."""
         for _ in range(MAX_REFERENCES):
             reference = _fields(value).get("$ref")
             if not isinstance(reference, str):
@@ -264,7 +264,7 @@ class Document:
 
 
 _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
-"""What reading a part of a document raises that is not of the form that it should have."""
+"""The errors of reading a part of a document that does not have its expected form."""
 _NOT_SCHEMA = frozenset({"example", "examples", "externalDocs", "xml", "discriminator", "deprecated"})
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "definitions", "$defs"})
 """Keywords whose value has schemas by names."""

@@ -50,12 +50,12 @@ class Step:
 
     @property
     def journal(self) -> Mapping[str, Any] | None:
-        """What was noted before, in this call or in an earlier one."""
+        """The note that was made before, in this call or in an earlier one."""
         return self._run.records[self._group.name].operations[self._number].journal
 
     @property
     def others(self) -> Sequence[OperationRecord]:
-        """What is stored of the other operations of the plan."""
+        """The stored states of the other operations of the plan."""
         own = self._run.records[self._group.name].operations[self._number]
         return [each for record in self._run.records.values() for each in record.operations if each is not own]
 

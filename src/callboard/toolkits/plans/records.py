@@ -1,4 +1,4 @@
-"""What is stored of a plan: its groups with the call that executes it, and the state of each group, as documents.
+"""The stored form of a plan: its groups with the call that executes it, and the state of each group, as documents.
 
 Each group has a document of its own, since groups run concurrently. Every write states the version that it replaces, so
 a call that no longer executes the plan cannot write.
@@ -26,7 +26,7 @@ class OperationRecord(BaseModel):
     is_done: bool = False
     result: Any = None
     journal: dict[str, Any] | None = None
-    """What the runner noted before it took effect, such as the hash of a transaction."""
+    """The note that the runner made before it took effect, such as the hash of a transaction."""
 
 
 class GroupRecord(BaseModel):

@@ -1,4 +1,4 @@
-"""What a search is: a query, the hits, and the port to a provider. No I/O."""
+"""A search: a query, the hits, and the port to a provider. No I/O."""
 
 import re
 from typing import Annotated, Literal, Protocol
