@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from callboard.adapters.stores import open_store
 from callboard.sessions.heartbeat import CLAIM_BATCH
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change, ExecutionWrite, RequestWrite
+from callboard.storage.owners import Recovered
 from callboard.storage.rows import ExecutionRow, OwnerRow, RequestRow, SessionRow
 from callboard.storage.store import Store
 
@@ -47,6 +48,11 @@ class Counted:
         found: Callable[..., Any] = getattr(self._store, name)
         self.asked[name] += 1
         return found
+
+    def recover(self, owner_id: str | None, *args: Any, **options: Any) -> Awaitable[Recovered]:
+        if owner_id is not None:  # work without a process is looked for at each beat, so it goes by time
+            self.asked["recover"] += 1
+        return self._store.recover(owner_id, *args, **options)
 
 
 def execution(execution_id: str, session_id: str, name: str, **fields: Any) -> ExecutionRow:
