@@ -1,6 +1,7 @@
 """`python -m bench`: run one benchmark or all, print the results, and fail if a bound does not hold."""
 
 import argparse
+import shutil
 
 from bench import (
     attacks,
@@ -43,12 +44,14 @@ def main() -> int:
     parser.add_argument("--peers", default="none", help="none, all, or some of " + ",".join(environments.PEERS))
     parser.add_argument("--rounds", type=int, help="number of rounds (5; 1 with --quick)")
     parser.add_argument("--quick", action="store_true", help="short batches; the results are not stored")
-    parser.add_argument("--python", help="another interpreter for Callboard's own part, and the peers of `dispatch`")
+    parser.add_argument("--python", help="path of the interpreter for Callboard's own part and the peers of `dispatch`")
     given = parser.parse_args()
     try:
         peers = environments.choose(given.peers)
     except ValueError as error:
         parser.error(str(error))
+    if given.python is not None and shutil.which(given.python) is None:
+        parser.error(f"--python {given.python}: there is no such program; give the path of a Python interpreter")
     options = Options(peers, given.rounds or (1 if given.quick else 5), given.quick, given.python)
     chosen = BENCHMARKS if given.benchmark == "all" else {given.benchmark: BENCHMARKS[given.benchmark]}
     failed = False
