@@ -1,13 +1,17 @@
 """An interrupt at every point of a turn: the transcript stays valid, and the next input works (C3)."""
 
 import asyncio
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
-from callboard import Runtime, Session
+from callboard import Runtime, Session, ToolContext, tool
+from callboard.chat.turn_lease import TurnLease
 from callboard.sessions.session import live_session
+from callboard.testing import ManualClock
 
-from .scripted import TOOLS, Script, Step, check, gate, until
+from .scripted import TOOLS, Script, Step, check, conversation_of, gate, until
 
 pytestmark = pytest.mark.anyio
 
@@ -96,6 +100,30 @@ async def test_c3_an_interrupt_while_a_person_is_asked_withdraws_the_question(st
         await _goes_on(session)
 
 
+async def test_c3_an_interrupt_that_comes_while_a_turn_pauses_is_not_lost(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pausing, end = asyncio.Event(), TurnLease.end
+
+    async def slowly(lease: TurnLease, *given: Any) -> None:
+        if not pausing.is_set():
+            pausing.set()
+            await asyncio.sleep(0.01)
+        await end(lease, *given)
+
+    script = Script([("pay", '{"amount":5}')])
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        monkeypatch.setattr(TurnLease, "end", slowly)
+        turn = asyncio.ensure_future(session.say("Pay."))
+        await pausing.wait()
+        assert await session.interrupt()
+        await turn
+        assert await session.requests() == []
+        assert (await until(session, "turn_interrupted"))[-1]
+        await _goes_on(session)
+
+
 async def test_c3_by_policy_calls_continue_in_the_background_after_an_interrupt(store_url: str) -> None:
     script = Script([("slow", "{}"), ("pay", '{"amount":5}')])
     async with Runtime(TOOLS, model=script.model(), store=store_url, cancel_on_interrupt=False) as runtime:
@@ -114,6 +142,73 @@ async def test_c3_by_policy_calls_continue_in_the_background_after_an_interrupt(
         assert [result["tool"] for result in results] == ["slow", "pay", "task_result", "task_result"]
         assert [result["content"] for result in results[2:]] == ["at last", "paid 5"]
         await check(session)
+
+
+@tool
+async def tidy() -> str:
+    """Wait, and clean up when it is cancelled."""
+    try:
+        await gate("never").wait()
+    finally:
+        for _ in range(50):
+            await asyncio.sleep(0)
+    return "at last"
+
+
+@tool
+async def nest(ctx: ToolContext) -> str:
+    """Wait in another call."""
+    return await ctx.call("tidy")
+
+
+@tool
+async def branch() -> str:
+    """Wait in tasks of its own."""
+    async with asyncio.TaskGroup() as group:
+        for _ in range(2):
+            group.create_task(gate("never").wait())
+    return "at last"
+
+
+@pytest.mark.parametrize("name", ["tidy", "nest", "branch"])
+async def test_c3_an_interrupt_waits_for_the_calls_that_it_cancels(name: str, store_url: str) -> None:
+    """If a cancelled call ended later, its result would be a late one, which starts another turn."""
+    script = Script([(name, "{}"), ("add", '{"a":1,"b":2}')], [(name, "{}")])
+    async with Runtime([*TOOLS, tidy, nest, branch], model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Go."))
+        await until(session, "tool_executing", 2 if name == "nest" else 1)
+        assert await session.interrupt()
+        assert (await turn).status == "interrupted"
+        assert not await live_session(session).results.waiting()
+        await conversation_of(session).idle()
+        script.turns.clear()
+        await _goes_on(session)
+        kinds = [event.kind for event in session.board.read(0) if event.kind.startswith("turn_")]
+        assert kinds == ["turn_started", "turn_interrupted", "turn_started", "turn_finished"]
+
+
+async def test_c3_an_interrupt_does_not_wait_for_ever_for_a_call() -> None:
+    @tool
+    async def stubborn() -> str:
+        """Go on."""
+        while not gate("end").is_set():
+            with suppress(asyncio.CancelledError):
+                await gate("end").wait()
+        return "at last"
+
+    script, clock = Script([("stubborn", "{}")]), ManualClock()
+    async with Runtime([*TOOLS, stubborn], model=script.model(), clock=clock) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Go."))
+        await until(session, "tool_executing")
+        stopped = asyncio.ensure_future(session.interrupt())
+        while not stopped.done():
+            await clock.advance(1.0)
+        assert (await turn).status == "interrupted"
+        assert clock.monotonic() < 30.0
+        gate("end").set()
+        await _goes_on(session)
 
 
 async def test_c3_two_interrupts_at_once_are_one(store_url: str) -> None:

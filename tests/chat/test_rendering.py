@@ -2,15 +2,26 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
-from callboard.chat.rendering import TASK_RESULT, late_id
-from callboard.chat.transcript import CallAnswer, Entry, Input, LateResult, Note, Reply, decode_entry, encode_entry
+from callboard.chat.rendering import TASK_RESULT, Rendering, late_id
+from callboard.chat.transcript import (
+    CallAnswer,
+    Entry,
+    Input,
+    LateResult,
+    LostResponse,
+    Note,
+    Reply,
+    decode_entry,
+    encode_entry,
+)
 from tests.examples import examples
 
 from .pairing import problems, render, repaired, unanswered
+from .scripted import flattened
 
 
 def said(text: str = "", *calls: str) -> Reply:
@@ -24,10 +35,25 @@ happenings = st.one_of(
     st.builds(Input, texts, st.integers(1, 99)),
     st.builds(Note, texts),
     st.builds(lambda text, calls: said(text, *calls), texts, st.lists(ids, max_size=3)),
+    st.builds(lambda text: Reply(said(text).response, failed=True), texts),
+    st.builds(LostResponse, st.integers(0, 9), st.integers(0, 9), st.none() | st.just(0.5)),
     st.builds(CallAnswer, ids, st.just("work"), st.integers()),
     st.builds(LateResult, st.sampled_from(["x1-1", "x1-2", "x1-3"]), st.integers(), st.booleans()),
 )
 histories = st.builds(lambda first, rest: [Input(first), *rest], texts, st.lists(happenings, max_size=14))
+
+
+@given(histories)
+@examples(200, 1000)
+def test_c5_a_failed_response_is_left_out_until_something_follows_it(history: list[Entry]) -> None:
+    assume(Rendering(history).awaits_response and not unanswered(history))
+    failed = [*history, Reply(said("I have ").response, failed=True)]
+    assert Rendering(failed).awaits_response
+    assert flattened(render(failed)) == flattened(render(history))
+    again = [*failed, LostResponse(1, 1, None), said("I have paid.")]
+    assert not Rendering(again).awaits_response
+    assert flattened(render(again)) == flattened(render([*history, said("I have paid.")]))
+    assert "I have " in str(flattened(render([*failed, Input("Go on.")])))
 
 
 @given(histories)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Runtime, Session
+from callboard import Runtime, Session, TurnLimits
 from callboard.chat.transcript import Entry, Reply
 from callboard.chat.turn_lease import TurnLease
 from callboard.sessions.session import live_session
@@ -14,7 +14,7 @@ from callboard.storage.change import Change
 from callboard.testing.providers import AnthropicDouble, Call, Turn, Usage
 from callboard.turns import Usage as SessionUsage
 
-from .scripted import TOOLS, Script, conversation_of, gate, until
+from .scripted import TOOLS, Script, Step, conversation_of, gate, until
 
 pytestmark = pytest.mark.anyio
 
@@ -109,6 +109,29 @@ async def test_c7_a_failed_turn_and_its_retry_both_count(store_url: str) -> None
         usage = await stored(runtime, session)
         assert usage.requests == 2
         assert usage.output_tokens > failed.output_tokens
+
+
+@pytest.mark.parametrize("ends", ["interrupt", "error"])
+async def test_c7_a_response_without_text_counts_too(ends: str, shared_url: str) -> None:
+    reached, error = asyncio.Event(), RuntimeError("The model broke.")
+    steps: list[Step] = [("add", '{"a":1,"b":2}'), *([reached.set, gate("never")] if ends == "interrupt" else [error])]
+    limits = TurnLimits(session_tokens=1)
+    async with Runtime(TOOLS, model=Script(steps).model(), store=shared_url, turn_limits=limits) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Go."))
+        if ends == "interrupt":
+            await reached.wait()
+            await session.interrupt()
+        assert (await turn).status in {"interrupted", "failed"}
+        usage = await stored(runtime, session)
+        assert (usage.requests, usage.tool_calls, usage.unpriced_requests) == (1, 0, 1)
+        assert usage.input_tokens > 0
+        assert [message["role"] for message in await session.messages()] == ["user"]
+    script = Script(["Done."])
+    async with Runtime(TOOLS, model=script.model(), store=shared_url, turn_limits=limits) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await session.say("Again.")).status == "failed", "the limit of the session holds"
+        assert script.requests == []
 
 
 async def test_c7_a_turn_that_another_process_continues_is_counted_once(shared_url: str) -> None:

@@ -101,7 +101,7 @@ def test_m4_a_model_cannot_take_the_id_of_a_late_result() -> None:
 
 def test_c5_people_see_the_original_texts_and_calls() -> None:
     said = Reply(ModelResponse(parts=[TextPart("\n"), ToolCallPart("größe", "{", "functions.add:0")]))
-    asked, answered = plain_messages([Positioned(1, Input("\u200b")), Positioned(2, said)])
+    asked, answered = plain_messages([Positioned(1, Input("\u200b")), Positioned(2, said)], lambda name: None)
     assert (asked["text"], answered["text"]) == ("\u200b", "\n")
     assert [(call["tool"], call["call_id"]) for call in answered["calls"]] == [("größe", "functions.add:0")]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from callboard import Runtime
-from tests.chat.scripted import Script
+from tests.chat.scripted import Script, Step, flattened
 from tests.server.conftest import TOOLS, Served, serve, until
 
 pytestmark = pytest.mark.anyio
@@ -39,6 +39,29 @@ async def test_h1_failed_turn_is_retried_without_a_second_message(store_url: str
         kinds = [event.kind for event in session.board.read(0) if event.kind.startswith(("turn_", "user_"))]
         failed = ["turn_started", "turn_failed"]
         assert kinds == ["user_input", *failed, *failed, "turn_started", "turn_finished"]
+
+
+async def test_h1_turn_that_failed_in_the_middle_of_a_text_is_retried(store_url: str) -> None:
+    failed: list[Step] = ["I have ", RuntimeError("Away.")]
+    script = Script([("add", '{"a":1,"b":2}')], failed, failed, ["It is three."])
+    async with serve(Runtime(TOOLS, model=script.model(), store=store_url)) as served:
+        await served.session("s")
+        session = await served.runtime.open("s", user_id="local")
+        await served.post("/api/chat", {**OF, "message": "add"})
+        await until(lambda: len(script.requests) == 2 and not session.is_processing)
+        for number in (3, 4):
+            assert (await served.post(RETRY, OF)).json() == {"retried": True}
+            await until(lambda: not session.is_processing)
+            assert len(script.requests) == number
+        assert flattened(script.requests[1]) == flattened(script.requests[2]) == flattened(script.requests[3])
+        texts = [text for role, text in await shown(served) if role == "assistant" and text]
+        assert texts == ["I have ", "I have ", "It is three."]
+        assert (await served.post(RETRY, OF)).json()["code"] == "nothing_to_retry"
+        await served.post("/api/chat", {**OF, "message": "thanks"})
+        await until(lambda: len(script.requests) == 5 and not session.is_processing)
+        assert "I have" not in str(script.requests[4]), "another response took its place"
+        executions = (await served.get("/api/executions", OF)).json()["executions"]
+        assert [each["tool"] for each in executions] == ["add"]
 
 
 async def test_h1_retry_needs_a_message_and_a_model(served: Served) -> None:

@@ -101,6 +101,10 @@ async def test_h1_a_window_is_bounded_in_bytes(served: Served) -> None:
     assert (await served.get("/api/messages", {"session_id": "s"}, x_user="mallory")).status_code == 404
 
 
+def no_tool(name: str) -> None:
+    """Find no tool, so that no argument is secret."""
+
+
 async def reading(entries: list[Entry]) -> Any:
     lines = [encode_entry(entry) for entry in entries]
 
@@ -114,13 +118,13 @@ async def reading(entries: list[Entry]) -> Any:
 
 async def test_h1_late_result_stays_with_its_call() -> None:
     entries = [*turn(1), *turn(2), LateResult("x9", "done"), *turn(3)]
-    whole = plain_messages(Positioned(place, entry) for place, entry in enumerate(entries, 1))
+    whole = plain_messages((Positioned(place, entry) for place, entry in enumerate(entries, 1)), no_tool)
     read = await reading(entries)
     for most in range(1, 14):
         found: list[dict[str, Any]] = []
         before: int | None = None
         while True:
-            window = await read_window(read, before, most)
+            window = await read_window(read, no_tool, before, most)
             found = window.messages + found
             if (before := window.before) is None:
                 break
@@ -133,7 +137,7 @@ async def test_h1_response_with_very_many_results_is_shown_in_part() -> None:
     calls = [ToolCallPart("add", {"a": n, "b": 1}, f"c{n}") for n in range(300)]
     results: list[Entry] = [CallAnswer(f"c{n}", "add", "y" * 5_000) for n in range(300)]
     read = await reading([Input("go", 1), Reply(ModelResponse(parts=calls)), *results])
-    window = await read_window(read, None, 50)
+    window = await read_window(read, no_tool, None, 50)
     assert len(window.messages) == 302 or len(window.messages) == 301
     assert all(len(each["content"]) <= 2_000 and each["cut"] for each in window.messages if each["role"] == "tool")
 

@@ -63,8 +63,8 @@ class TurnIO(Protocol):
         """Store a response. Returns its calls, each with an id that was not used before."""
         ...
 
-    async def store_partial_response(self, response: ModelResponse) -> None:
-        """Store the part of a response that had arrived before an error or an interrupt."""
+    async def store_partial_response(self, response: ModelResponse, *, failed: bool) -> None:
+        """Store the texts of a response that an error or an interrupt ended, which may be none, and its usage."""
         ...
 
     async def run_calls(self, calls: Sequence[ToolCallPart]) -> bool:
@@ -99,7 +99,7 @@ async def _respond(io: TurnIO, model: Model, messages: list[ModelMessage]) -> Mo
 
 
 async def _request(io: TurnIO, model: Model, messages: list[ModelMessage]) -> ModelResponse:
-    """Make one request. The text that arrived before an error or an interrupt is stored."""
+    """Make one request. The texts that arrived before an error or an interrupt are stored, and the usage."""
     async with model_request_stream(
         model,
         messages,
@@ -112,10 +112,9 @@ async def _request(io: TurnIO, model: Model, messages: list[ModelMessage]) -> Mo
                     io.post_delta(event.part.content)
                 elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
                     io.post_delta(event.delta.content_delta)
-        except (Exception, asyncio.CancelledError):
-            partial = stream.get()
-            if text := [part for part in partial.parts if isinstance(part, TextPart) and part.content]:
-                await io.store_partial_response(_text_of(partial, text))
+        except (Exception, asyncio.CancelledError) as error:
+            failed = not isinstance(error, asyncio.CancelledError)
+            await io.store_partial_response(_texts_of(stream.get()), failed=failed)
             raise
         return stream.get()
 
@@ -128,10 +127,10 @@ def usage_of(response: ModelResponse) -> Usage:
     return Usage(1, calls, usage.input_tokens, usage.output_tokens, cost, unpriced_requests=int(cost is None))
 
 
-def _text_of(partial: ModelResponse, text: Sequence[TextPart]) -> ModelResponse:
-    """The text of an unfinished response, with the usage that was reported so far."""
+def _texts_of(partial: ModelResponse) -> ModelResponse:
+    """The texts of an unfinished response, with the usage that was reported so far."""
     return ModelResponse(
-        parts=text,
+        parts=[part for part in partial.parts if isinstance(part, TextPart) and part.content],
         usage=partial.usage,
         model_name=partial.model_name,
         provider_name=partial.provider_name,

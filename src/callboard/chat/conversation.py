@@ -4,7 +4,7 @@ An input starts a turn, or joins the running one. A late result wakes an idle se
 for the next input, as its tool says. A call that asks a person pauses the turn, and the answer resumes it. An input
 that arrives meanwhile gets a reply: the open call is acknowledged, and its result comes late.
 
-`Inbox` stores inputs, `History` knows the transcript, `TurnLease` says which process may write it, and `complete` runs
+`Inbox` stores inputs, `History` has the transcript, `TurnLease` says which process may write it, and `complete` runs
 one turn over a `TurnIO`.
 """
 
@@ -205,7 +205,9 @@ class Conversation:
             if self._task is task:  # else the turn ended meanwhile
                 self.stop()
                 await asyncio.wait([task])
-            return True
+            if self._task is not task or not self._history.open_calls():
+                return True
+            idempotency = None  # it is stored, and the turn has paused meanwhile
         if waits := not self._session.deleted and bool(self._lease.held or self._history.open_calls()):
             self._stopping = True
             await asyncio.wait([self._start(0.0)])
@@ -228,12 +230,12 @@ class Conversation:
     async def messages(self, *, waiting: bool = False) -> list[dict[str, Any]]:
         """The conversation as plain values, with `waiting` also the inputs that are not delivered to the model yet."""
         await self._history.refresh()
-        found = await plain_messages_off_loop(self._history.positioned())
+        found = await plain_messages_off_loop(self._history.positioned(), self._session.toolbox.known)
         return [*found, *await self._history.inputs_after(self._history.delivered)] if waiting else found
 
     async def window(self, before: int | None = None, most: int = 100) -> Window:
         """The newest messages and undelivered inputs, or the messages before a position, at a constant cost."""
-        found = await read_window(self._scope.transcript_before, before, most)
+        found = await read_window(self._scope.transcript_before, self._session.toolbox.known, before, most)
         if before is not None:
             return found
         undelivered = await self._history.inputs_after(max(found.delivered, self._history.delivered))
@@ -337,8 +339,7 @@ class Conversation:
     async def _interrupted(self, io: SessionTurnIO) -> None:
         """End an interrupted turn. Its open calls are cancelled, or go on in the background."""
         if self._config.cancel_on_interrupt:
-            for call in self._history.open_calls():
-                await self._session.calls.cancel_call(call.tool_call_id)
+            await io.stop_open_calls()
         answers, results = await io.answer_open_calls(None)
         await self._lease.end(TurnStatus.INTERRUPTED, {}, answers, results)
 

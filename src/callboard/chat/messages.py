@@ -5,14 +5,17 @@ of its entry, so that a part of a conversation reads the same as the whole.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_core import from_json, to_json
 
+from ..execution.masking import mask_arguments
+from ..tools.definition import Tool
 from .rendering import TASK_RESULT, late_id
-from .transcript import CallAnswer, Entry, Input, LateResult, Note, Reply, TurnStart
+from .transcript import CallAnswer, Entry, Input, LateResult, LostResponse, Note, Reply, TurnStart
 
 ON_LOOP = 200
 """Entries that are converted on the event loop's thread; a longer conversation is converted in another thread."""
@@ -30,16 +33,30 @@ def message_id(position: int) -> str:
     return f"m{position}"
 
 
-def plain_messages(entries: Iterable[Positioned]) -> list[dict[str, Any]]:
+FindTool: TypeAlias = Callable[[str], Tool | None]
+"""Returns the tool of a name, whose secret arguments are masked."""
+
+
+def plain_messages(entries: Iterable[Positioned], find: FindTool) -> list[dict[str, Any]]:
     """Messages of the user, of the assistant with its calls, and of tools. A running call has no result yet."""
-    return [message for exchange in exchanges(entries) for message in exchange.messages()]
+    return [message for exchange in exchanges(entries, find) for message in exchange.messages()]
 
 
-async def plain_messages_off_loop(entries: Sequence[Positioned]) -> list[dict[str, Any]]:
+async def plain_messages_off_loop(entries: Sequence[Positioned], find: FindTool) -> list[dict[str, Any]]:
     """Do what `plain_messages` does without blocking the event loop for long."""
     if len(entries) <= ON_LOOP:
-        return plain_messages(entries)
-    return await asyncio.to_thread(plain_messages, entries)
+        return plain_messages(entries, find)
+    return await asyncio.to_thread(plain_messages, entries, find)
+
+
+def display_arguments(call: ToolCallPart, find: FindTool) -> dict[str, Any]:
+    """The arguments of a call with secrets masked. The model itself reads what it wrote."""
+    tool = find(call.tool_name)
+    if tool is None or not tool.has_secrets:
+        return call.args_as_dict()
+    document = call.args.encode() if isinstance(call.args, str) else to_json(call.args or {}, inf_nan_mode="strings")
+    masked: Any = from_json(mask_arguments(tool, document))
+    return cast("dict[str, Any]", masked) if isinstance(masked, dict) else {"INVALID_JSON": masked}
 
 
 @dataclass(slots=True)
@@ -59,7 +76,7 @@ class Exchange:
         return [*reply, *results, *self.prompts]
 
 
-def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
+def exchanges(entries: Iterable[Positioned], find: FindTool) -> list[Exchange]:
     """Group entries into exchanges. The first one may lack the message of the model."""
     found: list[Exchange] = []
     seen: dict[str, Exchange] = {}
@@ -77,7 +94,7 @@ def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
                 early.clear()
             case Reply(response=response):
                 text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-                calls = [call for call in _calls(response) if call["call_id"] not in seen]
+                calls = [call for call in _calls(response, find) if call["call_id"] not in seen]
                 found.append(made := _exchange(position, text, calls))
                 seen.update({call["call_id"]: made for call in calls})
             case CallAnswer(call_id=call_id):
@@ -88,7 +105,7 @@ def exchanges(entries: Iterable[Positioned]) -> list[Exchange]:
                     early.append(Positioned(position, entry))
                 else:
                     _add_late(Positioned(position, entry), found, seen)
-            case TurnStart():
+            case TurnStart() | LostResponse():
                 pass
     return found
 
@@ -114,9 +131,9 @@ def _exchange(position: int, text: str, calls: list[dict[str, Any]]) -> Exchange
     return Exchange(position, {"id": message_id(position), "role": "assistant", "text": text, "calls": calls}, calls)
 
 
-def _calls(response: ModelResponse) -> list[dict[str, Any]]:
+def _calls(response: ModelResponse, find: FindTool) -> list[dict[str, Any]]:
     return [
-        {"call_id": part.tool_call_id, "tool": part.tool_name, "arguments": part.args_as_dict()}
+        {"call_id": part.tool_call_id, "tool": part.tool_name, "arguments": display_arguments(part, find)}
         for part in response.parts
         if isinstance(part, ToolCallPart)
     ]

@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from .transcript import CallAnswer, Entry, Input, LateResult, Note, Reply, TurnStart
+from .transcript import CallAnswer, Entry, Input, LateResult, LostResponse, Note, Reply, TurnStart
 from .wellformed import split, updated, valid_id, valid_input, valid_name, valid_parts, valid_result
 
 TASK_RESULT = "task_result"
@@ -37,6 +37,8 @@ class _Exchange:
     late: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
     answers: dict[str, ToolReturnPart] = field(default_factory=dict[str, ToolReturnPart])
     prompts: list[UserPromptPart] = field(default_factory=list[UserPromptPart])
+    failed: bool = False
+    """Whether an error ended the response."""
     sent: bool = False
     """Whether the model may have received all of it without a stored response."""
 
@@ -46,12 +48,14 @@ class _Exchange:
 
     @property
     def parts(self) -> list[ModelResponsePart]:
+        if self.failed and not (self.calls or self.prompts):  # another response takes its place
+            return []
         return [*(self.reply.parts if self.reply is not None else ()), *self.late]
 
     @property
     def awaits_response(self) -> bool:
-        """Whether answers or inputs follow the response."""
-        return bool(self.calls or self.prompts)
+        """Whether answers or inputs follow the response, or an error ended it."""
+        return bool(self.calls or self.prompts or self.failed)
 
     def answer(self, call: ToolCallPart) -> ToolReturnPart:
         return self.answers.get(call.tool_call_id) or _answer(call.tool_name, call.tool_call_id, CUT_OFF, failed=True)
@@ -102,8 +106,10 @@ class Rendering:
                     early, self._early = self._early, []
                     for late in early:
                         self._add_late(late)
-                case Reply(response=response):
-                    self._add_reply(response)
+                case Reply():
+                    self._add_reply(entry.response, entry.failed)
+                case LostResponse():
+                    pass
                 case CallAnswer():
                     if entry.call_id in self._current.calls and entry.call_id not in self._current.answers:
                         answer = self._answer(entry.tool, entry.call_id, entry.content, entry.failed)
@@ -138,7 +144,7 @@ class Rendering:
 
     # Exchanges
 
-    def _add_reply(self, response: ModelResponse) -> None:
+    def _add_reply(self, response: ModelResponse, failed: bool) -> None:
         parts: list[ModelResponsePart] = []
         calls: dict[str, ToolCallPart] = {}
         for part in response.parts:
@@ -153,7 +159,7 @@ class Rendering:
             current.reply = replace(current.reply, parts=[*current.reply.parts, *parts])
             current.calls = calls
         else:
-            self._begin(_Exchange(updated(response, parts=parts), calls))
+            self._begin(_Exchange(updated(response, parts=parts), calls, failed=failed))
 
     def _add_late(self, entry: LateResult) -> None:
         if entry.execution_id in self._late_executions:

@@ -28,9 +28,11 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response of the model: texts, thoughts and calls. An interrupted one has the parts that had arrived."""
+    """A response of the model: texts, thoughts and calls. An unfinished one has the texts that had arrived."""
 
     response: ModelResponse
+    failed: bool = False
+    """Whether an error ended it, so that the model still has to respond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,23 @@ class TurnStart:
     """Counts from 1 without gaps, so that a process that starts the next turn has read all entries before it."""
 
 
-Entry: TypeAlias = Input | Reply | CallAnswer | LateResult | Note | TurnStart
+@dataclass(frozen=True, slots=True)
+class LostResponse:
+    """A response that ended before any text arrived. It counts as usage, and is not rendered."""
+
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+Entry: TypeAlias = Input | Reply | LostResponse | CallAnswer | LateResult | Note | TurnStart
 
 
 def encode_entry(entry: Entry) -> bytes:
     """Encode an entry for the store."""
     if isinstance(entry, Reply):
-        return b'{"kind":"said","message":%b}' % ModelMessagesTypeAdapter.dump_json([entry.response])
+        failed = b',"failed":true' if entry.failed else b""
+        return b'{"kind":"said","message":%b%b}' % (ModelMessagesTypeAdapter.dump_json([entry.response]), failed)
     fields = {name: getattr(entry, name) for name in entry.__slots__}
     return to_json({"kind": _NAMES[type(entry)], **fields})
 
@@ -89,7 +101,7 @@ def decode_entry(line: bytes) -> Entry | None:
     fields: dict[str, Any] = from_json(line)
     if fields.get("kind") == "said":
         [message] = ModelMessagesTypeAdapter.validate_python(fields["message"])
-        return Reply(message) if isinstance(message, ModelResponse) else None
+        return Reply(message, fields.get("failed", False)) if isinstance(message, ModelResponse) else None
     return _made(fields)
 
 
@@ -117,6 +129,7 @@ def _made(fields: dict[str, Any]) -> Entry | None:
 
 _NAMES: dict[type[Any], str] = {
     Input: "input",
+    LostResponse: "lost",
     CallAnswer: "answered",
     LateResult: "late",
     Note: "noted",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..turns import Usage
 from .completion import usage_of
 from .rendering import Rendering
-from .transcript import Entry, Input, Note, Reply, TurnStart
+from .transcript import Entry, Input, LostResponse, Note, Reply, TurnStart
 
 
 class TranscriptState:
@@ -57,9 +57,10 @@ class TranscriptState:
         self.rendering.add((entry,))
         if isinstance(entry, Reply):
             self.responses += 1
-            usage = usage_of(entry.response)
-            self.usage.add(usage)
-            self.turn_usage.add(usage)
+            self._count(usage_of(entry.response))
+        elif isinstance(entry, LostResponse):
+            unpriced = int(entry.cost is None)
+            self._count(Usage(1, 0, entry.input_tokens, entry.output_tokens, entry.cost, unpriced_requests=unpriced))
         elif isinstance(entry, TurnStart):
             self.turn_number = entry.number
             if entry.turn_id != self.turn_id:
@@ -67,3 +68,7 @@ class TranscriptState:
             self.turn_ids.add(entry.turn_id)
         elif isinstance(entry, Input | Note):
             self.delivered = max(self.delivered, entry.seq)
+
+    def _count(self, usage: Usage) -> None:
+        self.usage.add(usage)
+        self.turn_usage.add(usage)

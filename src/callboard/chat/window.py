@@ -10,7 +10,7 @@ from typing import Any, cast
 from pydantic_core import to_json
 
 from ..content import texts
-from .messages import Exchange, Positioned, exchanges
+from .messages import Exchange, FindTool, Positioned, exchanges
 from .transcript import Input, Note, Reply, decode_for_display
 
 CHUNK = 100
@@ -35,7 +35,7 @@ class Window:
     """The number of the newest event of an input in it or after it; 0: there is none."""
 
 
-async def read_window(read: Read, before: int | None, most: int) -> Window:
+async def read_window(read: Read, find: FindTool, before: int | None, most: int) -> Window:
     """Read about `most` messages before a position, or the newest ones."""
     entries: list[Positioned] = []
     first, size = before, 0
@@ -58,7 +58,7 @@ async def read_window(read: Read, before: int | None, most: int) -> Window:
             and (before is not None or _delivered(entries))
         ):
             break
-    return _cut(exchanges(entries), most, (first or 1) > 1, _delivered(entries))
+    return _cut(exchanges(entries, find), most, (first or 1) > 1, _delivered(entries))
 
 
 def newest(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

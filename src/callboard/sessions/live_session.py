@@ -182,8 +182,7 @@ class LiveSession:
 
     def render_for_model(self, outcome: Outcome, offset: int = 0) -> Any:
         """Return an outcome as a model reads it: the acknowledgement, the error, or the result from an offset on."""
-        tool = self.own_tool(outcome.tool) or self.services.registry.get(outcome.tool)
-        return render_for_model(outcome, tool, self.toolbox.view.channel, offset)
+        return render_for_model(outcome, self.toolbox.known(outcome.tool), self.toolbox.view.channel, offset)
 
     @property
     def has_pending_work(self) -> bool:

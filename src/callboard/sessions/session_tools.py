@@ -53,6 +53,10 @@ class SessionTools:
         self._own_tools = own
         self._cached_at = -1
 
+    def known(self, name: str) -> Tool | None:
+        """Return a tool of the session or of the registry, also one that the session does not see now."""
+        return self._own_tools.get(name) or self._registry.get(name)
+
     def find(self, name: str) -> Tool:
         """Return a visible tool. Raises `ToolError` (not_found), also for a tool that only other sessions see.
 

@@ -54,9 +54,9 @@ class Work:
             self.sent += len(frame)
             return frame
 
-        async def whole(entries: Any) -> Any:
+        async def whole(entries: Any, find: Any) -> Any:
             self.rendered += 1
-            return await convert(entries)
+            return await convert(entries, find)
 
         monkeypatch.setattr(ThreadReader, "_messages", counted)
         monkeypatch.setattr(frames, "messages_snapshot", sized)

@@ -5,19 +5,18 @@ for a conversation of any length, and a run reads only added entries.
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pydantic_ai.messages import TextPart, ToolCallPart
 from pydantic_core import to_json
 
+from ...chat.messages import FindTool, display_arguments
 from ...chat.rendering import TASK_RESULT, late_id
 from ...chat.transcript import CallAnswer, Entry, Input, LateResult, Note, Reply
 from ...content import texts
-from ...execution.masking import mask_arguments
 from ...sessions.live_session import LiveSession
-from ...tools.definition import Tool
 
 WINDOW = 200
 """Newest messages that a page gets by default."""
@@ -139,7 +138,7 @@ class ThreadReader:
         parts: list[list[ThreadMessage]] = []
         count = size = 0
         at = len(entries)
-        find = self._session.tools().get
+        find = self._session.toolbox.known
         # a window does not begin with a result, without its call
         while at and (not count or (count < limit and size < MAX_CHARACTERS) or isinstance(entries[at], CallAnswer)):
             at -= 1
@@ -168,7 +167,7 @@ class ThreadReader:
         new = entries[start:]
         number -= sum(isinstance(entry, Reply) for entry in new)
         found: list[ThreadMessage] = []
-        find = self._session.tools().get
+        find = self._session.toolbox.known
         for entry in new:
             number += isinstance(entry, Reply)
             found += self._messages(entry, number, find)
@@ -177,7 +176,7 @@ class ThreadReader:
     async def _entries(self) -> tuple[Sequence[Entry], int]:
         return await self._session.conversation().entries()
 
-    def _messages(self, entry: Entry, number: int, find: Callable[[str], Tool | None]) -> list[ThreadMessage]:
+    def _messages(self, entry: Entry, number: int, find: FindTool) -> list[ThreadMessage]:
         """Return the messages of an entry; `number` is the number of a response."""
         match entry:
             case Input() | Note():
@@ -204,9 +203,8 @@ class ThreadReader:
         return ThreadMessage(self.ids.result(call_id), "tool", text, call_id=call_id, failed=failed)
 
 
-def _arguments(call: ToolCallPart, find: Callable[[str], Tool | None]) -> str:
-    document, tool = to_json(call.args_as_dict(), inf_nan_mode="strings"), find(call.tool_name)
-    return (document if tool is None or not tool.has_secrets else mask_arguments(tool, document)).decode()
+def _arguments(call: ToolCallPart, find: FindTool) -> str:
+    return to_json(display_arguments(call, find), inf_nan_mode="strings").decode()
 
 
 def unanswered(messages: Sequence[ThreadMessage]) -> list[str]:
