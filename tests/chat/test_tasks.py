@@ -8,6 +8,8 @@ import pytest
 from callboard import Runtime, tool
 from callboard.demo.sentences import sentence
 
+from .scripted import TOOLS, Script, Step, check, conversation_of, gate, last_contents, until
+
 pytestmark = pytest.mark.anyio
 
 
@@ -33,6 +35,27 @@ async def test_x9_a_call_that_waits_for_a_slot_is_reported_as_queued(store_url: 
         go.set()
         async with asyncio.timeout(90):
             assert (await session.result(waits.execution_id)).value == "b"
+
+
+async def test_m4_a_result_that_the_model_fetched_is_not_delivered_again(store_url: str) -> None:
+    """The call ends while the model writes a call of `task_result`, as it does if the model polls."""
+    ended = asyncio.Event()
+    polls: list[Step] = [lambda: gate("it").set(), ended]
+    script = Script([("build", '{"what":"it"}')], polls, ["Here it is."], ["Again."])
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        turn = asyncio.ensure_future(session.say("Build it."))
+        await until(session, "tool_result")
+        [record] = await session.history()
+        polls += [("task_result", f'{{"execution_id":"{record.id}"}}'), ("task_result", '{"execution_id":[]}')]
+        ended.set()
+        assert (await turn).text == "Here it is."
+        assert last_contents(script.requests[-1])[0] == "built it"
+        assert str(script.requests[-1]).count("built it") == 1
+        await conversation_of(session).idle()
+        assert len(script.requests) == 3
+        assert not session.has_pending_work
+        await check(session)
 
 
 def test_x9_the_offline_model_reports_that_a_call_is_queued() -> None:
