@@ -100,6 +100,21 @@ async def test_h1_of_two_decisions_at_once_the_second_is_told_the_first(timed: S
     assert {each["decision"]["outcome"] for each in refused} == {expected}
 
 
+async def test_h1_hash_of_a_request_that_is_shown_in_part_is_null(timed: Served) -> None:
+    listed = await asked(timed, "log_in", {"name": "n" * 17_000, "password": "hunter2"})
+    [in_state] = (await timed.get("/api/state", {"session_id": "s"})).json()["open_requests"]
+    assert listed["payload"] is None
+    assert listed["arguments_hash"] is in_state["arguments_hash"] is None
+    path = f"/api/requests/{listed['request_id']}/answer"
+    answer = {"session_id": "s", "answer": {"approved": True}}
+    refused = await timed.post(path, {**answer, "arguments_hash": None})
+    assert refused.status_code == 422
+    assert "GET /api/requests/" in refused.text
+    whole = (await timed.get(listed["cut"]["payload"]["href"])).json()
+    answered = await timed.post(path, {**answer, "arguments_hash": whole["arguments_hash"]})
+    assert answered.status_code == 202
+
+
 async def test_h1_secrets_are_masked_in_decisions(timed: Served) -> None:
     request = await asked(timed, "log_in", {"name": "ann", "password": "hunter2"})
     edited = {"approved": True, "arguments": {"name": "bob", "password": "swordfish"}}

@@ -259,7 +259,9 @@ class RequestInfo(Outgoing):
     tool: str
     payload: Any = Field(description="The content of the request, such as a call's arguments")
     answer_schema: Any = Field(description="The JSON schema of an answer")
-    arguments_hash: str = Field(description="The hash of the payload, which an answer can repeat")
+    arguments_hash: str | None = Field(
+        description="The hash of the payload, which an answer can repeat; null if the payload was left out"
+    )
     created_at: datetime
     expires_at: datetime | None
     decision: DecisionInfo | None = Field(default=None, description="How it was closed; null while it is open")
@@ -293,6 +295,11 @@ class AnswerRequest(Incoming):
     def _has_one_outcome(self) -> Self:
         if ("answer" in self.model_fields_set) == (self.error is not None):
             raise ValueError("Send either an answer or an error.")
+        if "arguments_hash" in self.model_fields_set and self.arguments_hash is None:
+            raise ValueError(
+                "There is no arguments_hash where the payload was left out: read the request with "
+                "`GET /api/requests/{request_id}`, and answer what it shows."
+            )
         return self
 
 

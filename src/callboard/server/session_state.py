@@ -90,6 +90,8 @@ def request_info(
     left_out = _cut_info(cut, f"/api/requests/{quote(row.id, safe='')}", row.session_id)
     closed = None if decision is None else DecisionInfo.model_validate(decision_info(decision))
     fields = request_fields(row)
+    if cut and "payload" in cut:  # nothing that was shown could be hashed
+        fields["arguments_hash"] = None
     return RequestInfo(request_id=row.id, session_id=row.session_id, decision=closed, cut=left_out, **fields)
 
 
