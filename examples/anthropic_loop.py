@@ -4,12 +4,13 @@ Set ANTHROPIC_API_KEY, and run `python anthropic_loop.py`.
 """
 
 import asyncio
+import json
 import os
 from typing import Annotated, Any
 
 from anthropic import AsyncAnthropic
 
-from callboard import Runtime, Session, tool
+from callboard import Outcome, Runtime, Session, tool
 
 MODEL = os.environ.get("MODEL", "claude-sonnet-5-5")
 
@@ -34,21 +35,29 @@ async def respond(client: AsyncAnthropic, session: Session, messages: list[Any])
             if block.type == "text":
                 print("model:", block.text)
             elif block.type == "tool_use":
-                outcome = await session.call(block.name, block.input, call_id=block.id)
-                text = session.result_text(outcome.execution_id)  # the result, the error, or "it is running"
-                is_error = outcome.error is not None
-                results.append({"type": "tool_result", "tool_use_id": block.id, "content": text, "is_error": is_error})
+                outcome = await session.call(block.name, block.input)  # servers repeat `block.id`
+                results.append(answer(session, outcome, block.id))
         if not results:
             return
         messages.append({"role": "user", "content": results})
 
 
-def late(execution_id: str, text: str) -> list[Any]:
+def answer(session: Session, outcome: Outcome, call_id: str) -> dict[str, Any]:
+    """Return what the model reads: the error, the result, or "it is running"."""
+    result = {"type": "tool_result", "tool_use_id": call_id}
+    if outcome.error is not None:
+        return {**result, "content": json.dumps(outcome.error.to_model(), default=str), "is_error": True}
+    return {**result, "content": session.result_text(outcome.execution_id), "is_error": False}
+
+
+def late(session: Session, outcome: Outcome) -> list[Any]:
     """Give a late result to the model as a call of `task_result` with its answer, which every provider accepts."""
-    call_id = f"late_{execution_id}"
-    call = {"type": "tool_use", "id": call_id, "name": "task_result", "input": {"execution_id": execution_id}}
-    result = {"type": "tool_result", "tool_use_id": call_id, "content": text}
-    return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    call_id, arguments = f"late_{outcome.execution_id}", {"execution_id": outcome.execution_id}
+    call = {"type": "tool_use", "id": call_id, "name": "task_result", "input": arguments}
+    return [
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [answer(session, outcome, call_id)]},
+    ]
 
 
 async def main() -> None:
@@ -59,7 +68,7 @@ async def main() -> None:
         while session.has_pending_work:  # work that goes on after the model's answer
             seen = session.board.last_seq
             for outcome in await session.take_results():
-                messages += late(outcome.execution_id, session.result_text(outcome.execution_id))
+                messages += late(session, outcome)
                 await respond(client, session, messages)
             if session.has_pending_work:
                 await anext(session.events(after=seen))  # wait until something happens

@@ -4,12 +4,13 @@ Set OPENAI_API_KEY (and OPENAI_BASE_URL for Ollama or any compatible server), an
 """
 
 import asyncio
+import json
 import os
 from typing import Annotated, Any, cast
 
 from openai import AsyncOpenAI
 
-from callboard import Runtime, Session, tool
+from callboard import Outcome, Runtime, Session, tool
 
 MODEL = os.environ.get("MODEL", "gpt-4.1")
 
@@ -32,18 +33,24 @@ async def respond(client: AsyncOpenAI, session: Session, messages: list[Any]) ->
             print("model:", message.content)
             return
         for call in cast("list[Any]", message.tool_calls):
-            outcome = await session.call(call.function.name, call.function.arguments, call_id=call.id)
-            text = session.result_text(outcome.execution_id)  # the result, the error, or "it is running"
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+            outcome = await session.call(call.function.name, call.function.arguments)  # servers repeat `call.id`
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": answer(session, outcome)})
 
 
-def late(execution_id: str, text: str) -> list[Any]:
+def answer(session: Session, outcome: Outcome) -> str:
+    """Return what the model reads: the error, the result, or "it is running"."""
+    if outcome.error is not None:
+        return json.dumps(outcome.error.to_model(), default=str)
+    return session.result_text(outcome.execution_id)
+
+
+def late(session: Session, outcome: Outcome) -> list[Any]:
     """Give a late result to the model as a call of `task_result` with its answer, which every provider accepts."""
-    call_id, arguments = f"late_{execution_id}", f'{{"execution_id": "{execution_id}"}}'
+    call_id, arguments = f"late_{outcome.execution_id}", json.dumps({"execution_id": outcome.execution_id})
     call = {"id": call_id, "type": "function", "function": {"name": "task_result", "arguments": arguments}}
     return [
         {"role": "assistant", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": call_id, "content": text},
+        {"role": "tool", "tool_call_id": call_id, "content": answer(session, outcome)},
     ]
 
 
@@ -55,7 +62,7 @@ async def main() -> None:
         while session.has_pending_work:  # work that goes on after the model's answer
             seen = session.board.last_seq
             for outcome in await session.take_results():
-                messages += late(outcome.execution_id, session.result_text(outcome.execution_id))
+                messages += late(session, outcome)
                 await respond(client, session, messages)
             if session.has_pending_work:
                 await anext(session.events(after=seen))  # wait until something happens

@@ -8,11 +8,15 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from anthropic import AsyncAnthropic
+from openai import AsyncOpenAI
 
+from callboard import Runtime, tool
 from callboard.testing.providers import AnthropicDouble, Call, Double, OpenAIChatDouble, Turn
+from tests.docs.blocks import blocks
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -162,6 +166,97 @@ def test_o4_anthropic_loop_gives_late_results_back_validly(program: Program, mon
     assert [each["role"] for each in messages] == ["user", "assistant", "user", "assistant", "assistant", "user"]
     assert [each["is_error"] for each in messages[2]["content"]] == [False, True]
     assert messages[-1]["content"][0]["content"] == "The report of 2026-Q3 has 42 pages."
+
+
+def functions_of(name: str) -> dict[str, Any]:
+    """Return the functions of an example, or of the program on the page about loops of your own."""
+    if not name.endswith(".md"):
+        return runpy.run_path(str(EXAMPLES / name))
+    names: dict[str, Any] = {"__name__": "recipe"}
+    [program] = blocks(ROOT / "docs" / name)
+    source = program.code.replace("asyncio.run(main())", "")
+    exec(compile(source, name, "exec"), names)
+    return names
+
+
+REPEATED_IDS = ("ids_unique", "one_result_per_call")
+"""The rules with which Anthropic refuses repeated ids, which servers with its protocol need not have."""
+LOOPS = [
+    pytest.param("openai_loop.py", OpenAIChatDouble, (), id="openai"),
+    pytest.param("anthropic_loop.py", AnthropicDouble, REPEATED_IDS, id="anthropic"),
+    pytest.param("recipes/own-loop.md", OpenAIChatDouble, (), id="recipe"),
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("name", "kind", "without"), LOOPS)
+async def test_o4_loops_run_each_call_of_a_server_that_repeats_ids(
+    name: str, kind: type[Double], without: tuple[str, ...]
+) -> None:
+    bought: list[str] = []
+
+    @tool
+    async def get_price(article: Annotated[str, "What to buy"]) -> str:
+        """Tell the price of an article."""
+        return f"the {article} costs 4 euros"
+
+    @tool
+    async def buy(article: Annotated[str, "What to buy"]) -> str:
+        """Buy an article."""
+        bought.append(article)
+        return f"bought {len(bought)} articles"
+
+    lamp = {"article": "lamp"}
+    script = [
+        Turn(Call("get_price", lamp, id="call_0")),
+        Turn(Call("buy", lamp, id="call_0")),
+        Turn(Call("buy", lamp, id="call_0")),
+        "You have two lamps.",
+    ]
+    async with kind(script, without=without) as double, Runtime([get_price, buy]) as runtime:
+        session = await runtime.open("s", "u")
+        async with client_of(double) as client:
+            await functions_of(name)["respond"](client, session, [{"role": "user", "content": "Buy two lamps."}])
+        assert double.refusals == []
+        assert [result_of(body["messages"][-1]) for body in double.bodies[1:]] == [
+            "the lamp costs 4 euros",
+            "bought 1 articles",
+            "bought 2 articles",
+        ]
+        assert bought == ["lamp", "lamp"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["openai_loop.py", "anthropic_loop.py", "recipes/own-loop.md"])
+async def test_o4_loops_tell_the_model_of_a_call_id_that_was_used_before(name: str) -> None:
+    @tool
+    async def buy(article: Annotated[str, "What to buy"]) -> str:
+        """Buy an article."""
+        return f"bought a {article}"
+
+    async with Runtime([buy]) as runtime:
+        session = await runtime.open("s", "u")
+        await session.call("buy", {"article": "lamp"}, call_id="c1")
+        outcome = await session.call("buy", {"article": "desk"}, call_id="c1")
+        names = ["c1"] if name == "anthropic_loop.py" else []
+        text = str(functions_of(name)["answer"](session, outcome, *names))
+        assert "was used before" in text
+        assert "bought a lamp" not in text
+
+
+def client_of(double: Double) -> Any:
+    """Return a client of the provider's own SDK."""
+    if isinstance(double, AnthropicDouble):
+        return AsyncAnthropic(base_url=double.url, api_key="none")
+    return AsyncOpenAI(base_url=f"{double.url}/v1", api_key="none")
+
+
+def result_of(message: Any) -> str:
+    """Return the text of the one tool result in a message."""
+    if isinstance(message["content"], str):
+        return message["content"]
+    [block] = message["content"]
+    return block["content"]
 
 
 def test_o4_every_example_is_tested_listed_and_short() -> None:

@@ -37,7 +37,10 @@ class Outcome(NamedTuple):
     status: OutcomeStatus
     """The state of the call."""
     execution_id: str
-    """Id of the execution, with which its result is read later."""
+    """Id of the execution, with which its result is read later.
+
+    If the call id was used for another call, this is the execution of that call, and `error` is a validation error.
+    """
     call_id: str
     """The caller's id of the call; the execution id if the caller gave none."""
     tool: str
