@@ -1,4 +1,4 @@
-"""The built-in tools for background work (M4, X9)."""
+"""The built-in tools for background work (M4, X9, X12)."""
 
 import asyncio
 from typing import Annotated
@@ -56,6 +56,24 @@ async def test_m4_a_result_that_the_model_fetched_is_not_delivered_again(store_u
         assert len(script.requests) == 3
         assert not session.has_pending_work
         await check(session)
+
+
+@pytest.mark.parametrize("limit", [None, 60_000])
+async def test_x12_task_result_is_cut_by_the_limit_of_the_tool_alone(limit: int | None) -> None:
+    @tool(mode="background", result_limit=limit)
+    async def report() -> str:
+        """Build a report."""
+        return "0123456789" * 10_000
+
+    async with Runtime([report], model="offline") as runtime:
+        session = await runtime.open("s", "ann")
+        built = await session.call("report")
+        await session.result(built.execution_id)
+        arguments = {"execution_id": built.execution_id}
+        read = await session.call("task_result", arguments)
+        assert session.result_text(read.execution_id) == session.result_text(built.execution_id)
+        more = await session.call("task_result", {**arguments, "offset": 1})
+        assert len(session.result_text(more.execution_id)) == (limit or 50_000)
 
 
 def test_x9_the_offline_model_reports_that_a_call_is_queued() -> None:

@@ -3,6 +3,7 @@
 They see the executions of their own session only.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -15,6 +16,9 @@ from ..tools.function import tool
 from .live_session import LiveSession
 
 ExecutionId = Annotated[str, "The execution id from the acknowledgement of the call"]
+
+_CUT_BEFORE = sys.maxsize
+"""The limit of a result that is within the limit of the tool that it comes from, apart from the note in an excerpt."""
 
 
 def task_tools(find: Callable[[str], LiveSession | None]) -> list[Tool]:
@@ -46,7 +50,7 @@ def task_tools(find: Callable[[str], LiveSession | None]) -> list[Tool]:
             if each.id != ctx.execution_id
         ]
 
-    @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
+    @tool(namespace=RESERVED_NAMESPACE, idempotent=True, result_limit=_CUT_BEFORE)
     async def task_result(
         ctx: ToolContext,
         execution_id: ExecutionId,
