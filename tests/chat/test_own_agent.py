@@ -1,4 +1,4 @@
-"""A session's tools in your own Pydantic AI agent: late results, deferred calls, limits, streams (C1, M4, M5, M7).
+"""A session's tools in your own Pydantic AI agent: late results, deferred calls, limits, streams (C1, M4, M5, M7, X12).
 
 The agents talk to the strict doubles of the providers, through the real SDKs.
 """
@@ -361,6 +361,23 @@ async def test_m7_an_answer_in_the_session_resumes_the_run_of_the_agent(double: 
         assert (found["success"], "A person refused this call" in found["denied"]) == ("paid 5", True)
         assert [part.content for part in returns(done.all_messages()) if part.tool_name == "ask_name"] == ["Ada"]
         assert await session.take_results() == []
+
+
+@pytest.mark.parametrize(("channel", "start"), [("text", "A" * 10), ("voice", "They said ")])
+async def test_x12_an_answer_in_the_session_is_rendered_and_cut_for_the_agent(channel: str, start: str) -> None:
+    asks = ask_name.with_(result_limit=15, renderers={"voice": lambda name: f"They said {name}."})
+    async with Runtime([asks]) as runtime, OpenAIChatDouble() as double:
+        double.add(Turn(Call("ask_name", {"question": "Who?"})))
+        session = await runtime.open("s", "u", channel=channel)
+        tools = callboard.toolset(session, defer=True)
+        paused = await agent_for(double, tools, output_type=BOTH).run("Hi.")
+        [request] = await session.requests()
+        await session.answer(request.id, "A" * 100)
+        results = await tools.deferred_results(paused.output)
+        text = session.result_text(request.execution_id)
+        assert list(results.calls.values()) == [text]
+        assert text.startswith(start)
+        assert "Read on with task_result" in text
 
 
 async def test_m7_the_agents_answer_to_a_question_closes_its_request() -> None:

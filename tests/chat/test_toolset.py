@@ -1,4 +1,4 @@
-"""A session's tools in an agent of Pydantic AI (C1)."""
+"""A session's tools in an agent of Pydantic AI (C1, X12)."""
 
 from typing import Annotated, Any
 
@@ -91,6 +91,49 @@ async def test_c1_a_retry_that_a_tool_asks_for_reaches_the_model_as_one() -> Non
         assert (await agent.run("go")).output == "I give up."
         assert [part.outcome for part in seen] == ["retried", "retried"]
         assert "Not no: use another word." in str(seen[0].content)
+
+
+async def returned(session: Session, name: str) -> Any:
+    """Let an agent call a tool of a session. Returns what the tool returns to it."""
+    agent = Agent(TestModel(call_tools=[name]), toolsets=[callboard.toolset(session)])
+    [part] = returns((await agent.run("go")).all_messages())
+    return part.content
+
+
+async def test_x12_a_long_result_is_cut_for_an_agent() -> None:
+    numbers = list(range(100))
+
+    @tool(result_limit=30)
+    async def listed() -> list[int]:
+        """List numbers."""
+        return numbers
+
+    async with Runtime([listed, listed.with_(name="whole", result_limit=1_000)]) as runtime:
+        session = await runtime.open("s", "u")
+        text = await returned(session, "listed")
+        [record] = await session.history()
+        assert text == session.result_text(record.id)
+        assert text.startswith("[0,1,2,3,4")
+        assert f'Read on with task_result: execution_id "{record.id}", offset 20' in text
+        assert await returned(session, "whole") == numbers, "a short result stays data"
+
+
+async def test_x12_a_result_is_rendered_for_the_channel_of_an_agents_session() -> None:
+    @tool(renderers={"voice": lambda value: f"It is {value['degrees']} degrees."})
+    async def weather() -> dict[str, int]:
+        """Tell the weather."""
+        return {"degrees": 7}
+
+    async with Runtime([weather]) as runtime:
+        spoken = await runtime.open("spoken", "u", channel="voice")
+        assert await returned(spoken, "weather") == "It is 7 degrees."
+        assert await returned(await runtime.open("s", "u"), "weather") == {"degrees": 7}
+
+
+async def test_x12_an_acknowledgement_for_an_agent_is_data() -> None:
+    async with Runtime([TOOLS[0].with_(name="short", mode="background", result_limit=1)]) as runtime:
+        session = await runtime.open("s", "u")
+        assert (await returned(session, "short"))["status"] == "started"
 
 
 async def test_c1_the_models_own_conversation_reads_what_a_tool_asks_for_too() -> None:

@@ -24,6 +24,7 @@ from ..sessions.session import Session, live_session
 from ..tools.definition import Tool
 from ..types import Mode, RequestPurpose
 from .late_results import AnsweredCall, calls_of
+from .returned_values import returned_value
 
 _APPROVAL, _QUESTION = RequestPurpose.APPROVAL, RequestPurpose.QUESTION
 MAX_REASON = 10_000
@@ -141,7 +142,7 @@ class DeferredCalls:
             if (execution_id := self._execution_of(requests, call.tool_call_id)) is not None:
                 outcome = await self._end(execution_id)
                 failure = None if outcome.error is None else ToolFailed(outcome.error.message)
-                results.calls[call.tool_call_id] = failure or outcome.value
+                results.calls[call.tool_call_id] = failure or returned_value(self._live, outcome)
         return results
 
     def _execution_of(self, requests: DeferredToolRequests, tool_call_id: str) -> str | None:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from pydantic_ai import RunContext
@@ -27,8 +27,8 @@ from ..tools.definition import Tool
 from ..types import Mode, Wake
 from .deferred import DeferredCalls, is_deferrable
 from .late_results import check_complete, delivered_executions, room_for, with_late_results
-from .media import with_files
 from .rendering import TASK_RESULT
+from .returned_values import returned_value
 from .transcript import LateResult
 from .wellformed import ANTHROPIC
 
@@ -70,8 +70,7 @@ class SessionToolset(AbstractToolset[Any]):
         else:
             outcome = await self._session.call(name, tool_args, call_id=call_id_of(ctx))
         if outcome.error is None:
-            shown = live_session(self._session).render_for_model(outcome)
-            return with_files(cast("list[Any]", shown)) if isinstance(shown, list) else outcome.value
+            return returned_value(self._live, outcome)
         message = outcome.error.message
         if outcome.error.category is ErrorCategory.VALIDATION:
             raise ModelRetry(message)
