@@ -89,6 +89,22 @@ async def test_h6_id_belongs_to_its_session_and_its_user(served: Served) -> None
     assert stranger.status_code == 404, "and the response does not show that the id was used"
 
 
+async def test_h6_keys_of_a_session_are_hidden_from_other_users(served: Served) -> None:
+    await served.post("/api/sessions", {"session_id": "s"}, idempotency_key="made")
+    message = {"session_id": "s", "message": "hello", "message_id": "m1"}
+    assert (await served.post("/api/chat", message)).status_code == 202
+    for body in ({"session_id": "s"}, {"session_id": "s", "channel": "voice"}):
+        expected = await served.post("/api/sessions", body, x_user="bob")
+        assert (expected.status_code, expected.json()["code"]) == (404, "session_not_found")
+        for key in ("made", "m1", "unused"):
+            answer = await served.post("/api/sessions", body, x_user="bob", idempotency_key=key)
+            assert (answer.status_code, answer.json()) == (404, expected.json()), key
+    own = await served.post("/api/sessions", {"session_id": "s"}, idempotency_key="m1")
+    assert (own.status_code, own.json()["code"]) == (409, "idempotency_conflict")
+    repeated = await served.post("/api/sessions", {"session_id": "s"}, idempotency_key="made")
+    assert (repeated.status_code, repeated.json()["session_id"]) == (201, "s")
+
+
 async def test_h6_answer_with_a_key_is_accepted_once(served: Served) -> None:
     await served.session("s")
     request = await ask_person(served)

@@ -63,6 +63,12 @@ class AppServices:
             raise not_found("session")
         return session
 
+    async def check_owner(self, session_id: str, user_id: str) -> None:
+        """Raise `Problem` (404) if the session exists and belongs to another user."""
+        session = await self.runtime.sessions.find_or_load(session_id)
+        if session is not None and session.user_id != user_id:
+            raise not_found("session")
+
     async def open(self, session_id: str, user_id: str) -> LiveSession:
         """Return an open session of a user; a session that was logged out is logged in. Raises `Problem` (404, 503)."""
         self.refuse_if_draining()

@@ -32,6 +32,8 @@ async def create_session(call: ApiCall[CreateSession, Nothing]) -> SessionInfo:
     made = f"s{secrets.token_hex(12)}" if key is None else derived_id(call.user_id, key)
     session_id = made if wanted.session_id is None else wanted.session_id
     check_id("session_id", session_id)
+    if key is not None and wanted.session_id is not None:  # before the keys of the session are read
+        await call.services.check_owner(session_id, call.user_id)
 
     async def enter(row: IdempotencyRow | None) -> SessionInfo:
         session = await call.services.runtime.sessions.open(
