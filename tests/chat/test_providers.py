@@ -125,15 +125,22 @@ async def test_c5_a_late_result_after_a_restart(double: type[Double], tmp_path: 
 
 
 async def test_c5_an_interrupt_and_then_a_late_result(double: type[Double]) -> None:
-    script = [Turn(BUILD_A, Call("slow", {})), Turn(Text("Stopped; here it is.")), Turn(Text("Yes."))]
+    script = [
+        Turn(BUILD_A),
+        Turn(Text("It runs.")),
+        Turn(Call("slow", {})),
+        Turn(Text("Stopped; here it is.")),
+        Turn(Text("Yes.")),
+    ]
     async with double(script) as provider, Runtime(TOOLS, model=provider.model()) as runtime:
         session = await runtime.open("s", "u")
-        turn = asyncio.ensure_future(session.say("Build and wait."))
+        assert (await session.say("Build.")).status == "finished"
+        turn = asyncio.ensure_future(session.say("Wait."))
         await until(session, "tool_executing", 2)
         assert await session.interrupt()
         assert (await turn).status == "interrupted"
         gate("a").set()
-        await until(session, "turn_finished")
+        await until(session, "turn_finished", 2)
         assert (await session.say("Go on.")).text == "Yes."
         await _end(session, provider)
 
