@@ -45,6 +45,12 @@ function streamOf(api: FakeApi) {
   return { stream, events, states, failures };
 }
 
+const ends: (() => void)[] = [];
+
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test("a stream resumes after its last event and repeats none", async () => {
@@ -94,6 +100,44 @@ test("a refusal ends the stream, and a cursor of another store is forgotten", as
   second.stream.close();
 });
 
+test("a retry opens one stream, however often it is asked for, and closing ends it", async () => {
+  const api = new FakeApi(frames(""));
+  const signals: AbortSignal[] = [];
+  const open = api.open.bind(api);
+  api.open = async (path, query, signal) => {
+    signals.push(signal);
+    return open(path, query, signal);
+  };
+  const { stream, states } = streamOf(api);
+  ends.push(() => stream.close());
+  stream.open();
+  stream.retry();
+  while (!states.includes("waiting")) await settled();
+  for (let click = 0; click < 5; click++) stream.retry();
+  await settled();
+  assert.equal(signals.length, 2);
+  assert.equal(states.at(-1), "reconnecting");
+  stream.close();
+  assert.deepEqual(
+    signals.map(({ aborted }) => aborted),
+    [true, true],
+  );
+});
+
+test("a closed stream is not opened again", async () => {
+  const api = new FakeApi(frames(""), frames(""));
+  const { stream, states } = streamOf(api);
+  ends.push(() => stream.close());
+  stream.open();
+  while (!states.includes("waiting")) await settled();
+  stream.close();
+  stream.retry();
+  stream.open();
+  await settled();
+  assert.equal(api.queries.length, 1);
+  assert.equal(states.at(-1), "waiting");
+});
+
 test("a dead connection is noticed within five seconds", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   try {
@@ -120,12 +164,6 @@ test("a dead connection is noticed within five seconds", async () => {
   } finally {
     mock.timers.reset();
   }
-});
-
-const ends: (() => void)[] = [];
-
-afterEach(() => {
-  for (const end of ends.splice(0)) end();
 });
 
 /** A stream that is open and whose time is controlled by the test. */

@@ -73,7 +73,6 @@ export class BoardStream {
 
   close(): void {
     this.#closing.abort();
-    this.#connection.abort();
     this.#rotation.close();
     clearTimeout(this.#timer);
   }
@@ -83,11 +82,12 @@ export class BoardStream {
     return performance.now() - this.#heard;
   }
 
-  /** Connect now instead of later. */
+  /** Connect now instead of later, if the stream waits for its next attempt. */
   retry(): void {
+    if (this.#state !== "waiting") return;
     clearTimeout(this.#timer);
     this.#isResting = false;
-    if (!this.#closing.signal.aborted) void this.#run();
+    void this.#run();
   }
 
   /** Leave the connection to other tabs. */
@@ -98,6 +98,7 @@ export class BoardStream {
   }
 
   async #run(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
     this.#report(this.#failures > 0 ? "reconnecting" : "connecting");
     try {
       await this.#read();
@@ -128,6 +129,7 @@ export class BoardStream {
   async #read(): Promise<void> {
     const connection = new AbortController();
     this.#connection = connection;
+    this.#closing.signal.addEventListener("abort", () => connection.abort(), { signal: connection.signal });
     const query: Query = { session_id: this.#sessionId, ...(this.cursor === undefined ? {} : { after: this.cursor }) };
     let watch = setTimeout(() => connection.abort(), this.#failures < 3 ? OPENING : SLOW_OPENING);
     const watchAgain = () => {

@@ -170,7 +170,9 @@ export class BoardViewElement extends ViewElement {
     if (connection !== "waiting" && connection !== "reconnecting") return nothing;
     return html`<p class="notice offline" role="status">
       ${boardTexts.offline}
-      <button type="button" class="quiet" @click=${() => this.#board.retry()}>${boardTexts.tryNow}</button>
+      <button type="button" class="quiet" ?disabled=${connection !== "waiting"} @click=${() => this.#board.retry()}>
+        ${boardTexts.tryNow}
+      </button>
     </p>`;
   }
 
