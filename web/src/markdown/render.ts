@@ -6,14 +6,15 @@
  * grow, so that nothing flickers and selections stay.
  */
 import { html, nothing, type TemplateResult } from "lit";
-import { Lexer, type Token, type Tokens } from "marked";
+import type { Token, Tokens } from "marked";
 import { isLink } from "../state/shape.ts";
+import { lex } from "./bounded-lexer.ts";
 
 type Part = TemplateResult | string | typeof nothing;
 
-/** Render a text. Texts without any markup stay what they are. */
+/** Render a text. Parts of it that would take too long stay as they were written. */
 export function renderMarkdown(text: string): Part[] {
-  return Lexer.lex(text, { gfm: true }).map(block);
+  return lex(text).map(block);
 }
 
 function block(token: Token): Part {
