@@ -167,6 +167,7 @@ const english = {
   is: "is ",
 
   allowCall: "Allow this call?",
+  loadingRequest: "Loading the whole request…",
   answerTo: (tool: string) => `Answer to ${tool}`,
   approve: "Approve",
   reject: "Reject",

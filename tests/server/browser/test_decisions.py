@@ -176,6 +176,21 @@ def test_w1_rejection_has_a_reason(carded: ScriptedServer, tab: Tab) -> None:
     assert "Not today." in tab.see("$('.card .result').innerText")
 
 
+def test_w1_long_request_is_shown_whole_and_approved_after_a_reload(carded: ScriptedServer, tab: Tab) -> None:
+    tab.open(carded.url)
+    ask(tab, carded, Call("pay", {"amount": 5, "note": "a" * 20_000}))
+    tab.hold("*/api/requests/*")
+    tab.reload()
+    tab.held()
+    assert tab.until("$('.request').innerText").startswith("Loading the whole request")
+    assert tab.see("$$('.request button').every((each) => each.disabled)")
+    tab.release()
+    tab.until("!$('.request button.yes').disabled")
+    assert tab.see("$('.card .facts').innerText.includes('aaaa')")
+    tab.push("Approve")
+    tab.until_model_said("Done.")
+
+
 def test_w1_request_counts_down_and_expires(carded: ScriptedServer, tab: Tab) -> None:
     tab.open(carded.url)
     ask(tab, carded)

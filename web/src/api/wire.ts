@@ -63,8 +63,11 @@ export interface RequestInfo {
   readonly purpose?: string | null;
   readonly payload?: unknown;
   readonly answer_schema?: Schema | null;
+  /** The hash of the payload; null if the payload is left out. */
   readonly arguments_hash?: string | null;
   readonly expires_at?: string | null;
+  /** Fields that a list or a state leaves out because of their length. */
+  readonly cut?: Readonly<Record<string, { readonly excerpt: string }>> | null;
 }
 
 /** The state of a session: `/api/state`, and the first event of a stream. */

@@ -43,6 +43,8 @@ export interface OpenRequest {
   readonly schema: Schema;
   readonly argumentsHash: string | null;
   readonly expiresAt: string | null;
+  /** Whether only a part of it is loaded, so that it cannot be answered yet. */
+  readonly isCut?: boolean;
 }
 
 export type CallStatus =

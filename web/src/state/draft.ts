@@ -6,11 +6,11 @@ import {
   type Fields,
   isFields,
   type RequestInfo,
-  type Schema,
   type TranscriptMessage,
 } from "../api/wire.ts";
 import { texts } from "../texts.ts";
 import { type Call, type CallStatus, type Conversation, type Item, newCall } from "./conversation.ts";
+import { openRequest } from "./open-request.ts";
 import { FRONT_END_TOOL } from "./page-run.ts";
 import { endStatus, parseResult } from "./results.ts";
 
@@ -193,22 +193,21 @@ export class Draft {
   // Requests
 
   /** Add a request to a person or a page. Returns a text for screen readers. */
-  addRequest(data: Fields | RequestInfo, payload: unknown): string | null {
-    const given = data as Fields;
-    const call = this.start(given);
-    const id = String(given["request_id"]);
-    const request = {
-      id,
-      purpose: String(given["purpose"] ?? ""),
-      payload,
-      schema: (given["answer_schema"] ?? {}) as Schema,
-      argumentsHash: (given["arguments_hash"] ?? null) as string | null,
-      expiresAt: (given["expires_at"] ?? null) as string | null,
-    };
+  addRequest(data: RequestInfo, payload: unknown): string | null {
+    const call = this.start({ ...data });
+    const request = openRequest(data, payload);
     this.change(call.key, { status: "waiting", request });
-    this.#owners.set(id, call.key);
-    this.#requests.set(id, call.key);
+    this.#owners.set(request.id, call.key);
+    this.#requests.set(request.id, call.key);
     return request.purpose === FRONT_END_TOOL ? null : texts.callWaits(call.tool);
+  }
+
+  /** Set the whole of an open request. An approval is about its payload, which the state of the call may lack too. */
+  completeRequest(info: RequestInfo): void {
+    const call = this.calls.get(this.#requests.get(info.request_id) ?? "");
+    if (call === undefined) return;
+    const request = openRequest(info);
+    this.change(call.key, request.purpose === "approval" ? { request, arguments: request.payload } : { request });
   }
 
   closeRequest(id: string): void {

@@ -80,4 +80,21 @@ test("a long payload is loaded when its request is shown", async () => {
   const { inbox } = inboxOf([request(1, { payload: null, cut })], async () => ({}));
   await settled();
   assert.equal(inbox.shown[0]?.open.payload, "whole");
+  assert.equal(inbox.shown[0]?.open.isCut, false);
+});
+
+test("a long payload that cannot be loaded is loaded with the next change", async () => {
+  const { inbox, read } = inboxOf(
+    [request(1, { payload: null, cut: { payload: { excerpt: "who" } } })],
+    async () => ({}),
+  );
+  const complete = inbox.requests.complete.bind(inbox.requests);
+  inbox.requests.complete = () => Promise.reject(new TypeError("Failed to fetch"));
+  await settled();
+  assert.equal(inbox.shown[0]?.open.isCut, true);
+  inbox.requests.complete = complete;
+  await inbox.requests.refresh();
+  await settled();
+  assert.equal(inbox.shown[0]?.open.payload, "whole");
+  assert.equal(read.filter((path) => path === "/api/requests/r1").length, 1);
 });

@@ -155,15 +155,23 @@ export class InboxController implements ReactiveController {
     this.#complete();
   };
 
-  /** Load what the shown requests need: the titles of their conversations, their tools, and long payloads. */
+  /** Load what the shown requests need: the titles of their conversations, their tools, and what the list leaves out. */
   #complete(): void {
     this.#host.requestUpdate();
     for (const request of this.shown) {
       this.#loadTitle(request.sessionId);
       if (this.tools.size > 0 && !this.tools.has(request.tool)) this.#loadToolsOf(request.sessionId);
-      if (request.excerpt !== null) this.#once(`request ${request.id}`, () => this.requests.complete(request));
+      if (request.open.isCut) this.#loadWhole(request);
     }
     for (const { session_id: id } of this.decided) this.#loadTitle(id);
+  }
+
+  /** Load the whole of a request. It is tried again with the next change of the list. */
+  #loadWhole(request: InboxRequest): void {
+    const what = `request ${request.id}`;
+    this.#once(what, async () => {
+      await this.requests.complete(request).finally(() => this.#asked.delete(what));
+    });
   }
 
   #loadTitle(sessionId: string): void {

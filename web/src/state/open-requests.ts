@@ -10,6 +10,7 @@ import type { RequestInfo } from "../api/wire.ts";
 import { RequestsChangeEvent } from "../events/requests-change-event.ts";
 import { TypedEventTarget } from "../events/typed-event-target.ts";
 import type { OpenRequest } from "./conversation.ts";
+import { openRequest, requestPath } from "./open-request.ts";
 
 /** Requests of a page. The badge counts up to the first page. */
 export const PAGE = 100;
@@ -18,8 +19,6 @@ export const PAGE = 100;
 export interface ListedRequest extends RequestInfo {
   readonly session_id: string;
   readonly created_at: string;
-  /** Fields that the list leaves out because of their length. */
-  readonly cut?: Readonly<Record<string, { readonly excerpt: string }>> | null;
 }
 
 export interface InboxRequest {
@@ -83,10 +82,10 @@ export class OpenRequests extends TypedEventTarget<{ "callboard-requests-change"
     this.#report([]);
   }
 
-  /** Load the whole payload of a request. */
+  /** Load the whole of a request. Raises `Problem`. */
   async complete(request: InboxRequest): Promise<void> {
-    const path = `/api/requests/${encodeURIComponent(request.id)}`;
-    const whole = inboxRequest(await this.api.get<ListedRequest>(path, { session_id: request.sessionId }));
+    const query = { session_id: request.sessionId };
+    const whole = inboxRequest(await this.api.get<ListedRequest>(requestPath(request.id), query));
     this.requests = this.requests.map((each) => (each.id === request.id ? whole : each));
     this.#report([]);
   }
@@ -143,14 +142,7 @@ export function inboxRequest(info: ListedRequest): InboxRequest {
     tool: info.tool,
     createdAt: info.created_at,
     excerpt: info.cut?.["payload"]?.excerpt ?? null,
-    open: {
-      id: info.request_id,
-      purpose: info.purpose ?? "",
-      payload: info.payload,
-      schema: info.answer_schema ?? {},
-      argumentsHash: info.arguments_hash ?? null,
-      expiresAt: info.expires_at ?? null,
-    },
+    open: openRequest(info),
   };
 }
 

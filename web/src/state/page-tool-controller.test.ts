@@ -104,6 +104,19 @@ test("requests to people are left to them", async () => {
   assert.deepEqual([tool.runs.length, controller.runs.size], [0, 0]);
 });
 
+test("a call is executed when its arguments are loaded", async () => {
+  const tool = new ManualTool(false);
+  const { controller } = tabOf(tool);
+  const { request, ...call } = callOf();
+  assert.ok(request);
+  controller.update("s1", [{ ...call, request: { ...request, payload: null, isCut: true } }]);
+  await settle();
+  assert.equal(tool.runs.length, 0);
+  controller.update("s1", [{ ...call, request }]);
+  await settle();
+  assert.equal(tool.runs.length, 1);
+});
+
 test("attempts and errors are shown, and the last error is sent", async () => {
   const tool = new ManualTool(true);
   const { controller, server } = tabOf(tool);

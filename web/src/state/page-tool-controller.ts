@@ -84,6 +84,7 @@ export class PageToolController {
       if (request?.purpose !== FRONT_END_TOOL || executionId === null) continue;
       open.add(request.id);
       const job = this.#jobs.get(request.id);
+      if (job === undefined && request.isCut) continue; // its arguments are being loaded
       if (job === undefined) this.#begin(sessionId, request, executionId, tool);
       else if (this.#run(job)?.state === "missing" && this.#port.find(tool) !== undefined) void this.#inTurn(job);
     }

@@ -9,6 +9,7 @@ import type {
   ExecutionInfo,
   Failure,
   Fields,
+  RequestInfo,
   Snapshot,
   TranscriptMessage,
 } from "../api/wire.ts";
@@ -133,6 +134,13 @@ export function addTurnEnd(conversation: Conversation, events: readonly BoardEve
   return reduce(conversation, [last]).conversation;
 }
 
+/** Set the whole of an open request, of which the snapshot has only a part. */
+export function completeRequest(conversation: Conversation, request: RequestInfo): Conversation {
+  const draft = new Draft(conversation);
+  draft.completeRequest(request);
+  return draft.done();
+}
+
 /** Remove a request that was closed here or elsewhere, with the decision that closed it, if it is known. */
 export function closeRequest(
   conversation: Conversation,
@@ -193,7 +201,10 @@ function apply(draft: Draft, event: BoardEvent): string | null {
       return null;
     case "human_request":
     case "wallet_tx_request":
-      return draft.addRequest(data, kind === "human_request" ? data["payload"] : walletPayload(data));
+      return draft.addRequest(
+        data as unknown as RequestInfo,
+        kind === "human_request" ? data["payload"] : walletPayload(data),
+      );
     case "human_answer":
     case "wallet_tx_response":
       draft.closeRequest(String(data["request_id"]));

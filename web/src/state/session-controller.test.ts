@@ -14,6 +14,8 @@ class FakeApi {
   problem: Problem | null = null;
   answerProblem: Error | null = null;
   retryProblem: Problem | null = null;
+  /** A request that its state has only a part of. */
+  whole: unknown;
   /** The number of requests for past events and executions that get no response. */
   failing = 0;
   #writer: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -21,6 +23,7 @@ class FakeApi {
   async get(path: string): Promise<unknown> {
     this.requests.push(`GET ${path}`);
     if (this.problem !== null) throw this.problem;
+    if (path.startsWith("/api/requests/")) return this.whole;
     if (path === "/api/tools") return { tools: [{ name: "add" }] };
     if (this.failing-- > 0) throw new TypeError("Failed to fetch");
     const started = { seq: 1, kind: "tool_started", at: "2026-01-01T00:00:00Z", data: { call_id: "c1", tool: "add" } };
@@ -147,6 +150,25 @@ test("a request that was decided elsewhere is closed, and the person is told", a
   await controller.answer(call.request, { approved: true });
   assert.equal(controller.conversation.requests.size, 0);
   assert.match(controller.error, /already answered/);
+});
+
+test("a long request of a snapshot can be answered when the whole of it is loaded", async () => {
+  const { api, controller } = controllerOf();
+  controller.open("s1");
+  await until(() => controller.connection.state === "connected");
+  const open = { request_id: "r1", execution_id: "x1", tool: "pay", purpose: "approval" };
+  const payload = { to: "a".repeat(20_000) };
+  let respond = (_: unknown) => {};
+  api.whole = new Promise((resolve) => (respond = resolve));
+  const cut = { payload: { excerpt: "{" } };
+  api.send("snapshot", { open_requests: [{ ...open, payload: null, arguments_hash: null, cut }] }, 1);
+  const call = () => [...controller.conversation.calls.values()][0];
+  await until(() => api.requests.includes("GET /api/requests/r1"));
+  assert.equal(call()?.request?.isCut, true);
+  respond({ ...open, payload, arguments_hash: "hash", cut: null });
+  await until(() => call()?.request?.isCut === false);
+  assert.deepEqual([call()?.request?.payload, call()?.request?.argumentsHash], [payload, "hash"]);
+  assert.deepEqual(call()?.arguments, payload, "the card shows what is approved");
 });
 
 test("the person is told what was decided before their answer, by whom and when", async () => {

@@ -10,26 +10,19 @@ import { BoardStream, type ConnectionState } from "../api/board-stream.ts";
 import { newId } from "../api/ids.ts";
 import { explain, Problem } from "../api/problem.ts";
 import { sendMessage } from "../api/send-message.ts";
-import type { BoardEvent, EventPage, ExecutionInfo, MessagePage, Snapshot, ToolInfo, ToolList } from "../api/wire.ts";
-import {
-  type Conversation,
-  EMPTY_CONVERSATION,
-  isRunning,
-  lacksHistory,
-  lacksResponse,
-  type OpenRequest,
-} from "./conversation.ts";
+import type { BoardEvent, MessagePage, Snapshot, ToolInfo, ToolList } from "../api/wire.ts";
+import { type Conversation, EMPTY_CONVERSATION, isRunning, type OpenRequest } from "./conversation.ts";
 import { nextFrame } from "./next-frame.ts";
 import { forgetSession, keepSession, nextSessionId } from "./next-session.ts";
 import { Outbox } from "./outbox.ts";
-import { addHistory, addTurnEnd, begin, closeRequest, interruptText, prepend, reduce, settle } from "./reducer.ts";
+import { begin, closeRequest, interruptText, prepend, reduce } from "./reducer.ts";
 import { Repeater } from "./repeater.ts";
 import { RequestAnswers } from "./request-answers.ts";
 import type { Connection, SessionListener } from "./session-listener.ts";
+import { type CompletionPort, loadHistory, loadRequests, loadResults } from "./snapshot-completion.ts";
 
 const TIMEOUT = 20_000; // milliseconds that the server may take to respond
 const CONNECT_TIMEOUT = 4_500; // milliseconds after which a connection that is being made counts as dead
-const PAGES = 8; // pages of 500 past events that are read for the history of the cards
 
 export class SessionController implements ReactiveController {
   conversation: Conversation = EMPTY_CONVERSATION;
@@ -52,6 +45,14 @@ export class SessionController implements ReactiveController {
   readonly #listener: SessionListener;
   readonly #answers: RequestAnswers;
   readonly #repeater = new Repeater();
+  readonly #completion: CompletionPort = {
+    read: (path, query) => this.#read(path, query),
+    change: (next) => {
+      this.conversation = next(this.conversation);
+      this.#host.requestUpdate();
+      return this.conversation;
+    },
+  };
   #stream: BoardStream | null = null;
   #queue: BoardEvent[] = [];
   #frame: (() => void) | null = null;
@@ -158,7 +159,7 @@ export class SessionController implements ReactiveController {
       if (mine !== this.#snapshots) return;
       this.conversation = prepend(this.conversation, page.messages);
       this.earlier = page.next;
-      if (this.conversation.uncertain.size > 0) void this.#settle();
+      if (this.conversation.uncertain.size > 0) void loadResults(this.#completion);
     });
     this.isLoadingEarlier = false;
     this.#host.requestUpdate();
@@ -290,34 +291,17 @@ export class SessionController implements ReactiveController {
     this.outbox.seen(snapshot.last_seq ?? 0);
     this.isReady = true;
     this.earlier = snapshot.messages_next ?? null;
-    if (this.conversation.uncertain.size > 0) void this.#settle();
+    if (this.conversation.uncertain.size > 0) void loadResults(this.#completion);
+    void loadRequests(this.#completion, snapshot.open_requests ?? []);
     void this.#loadHistory(snapshot.last_seq ?? 0);
     this.#host.requestUpdate();
   }
 
-  /** Add the history of the cards from the events before the snapshot. */
+  /** Add the history of the cards, after their titles. */
   async #loadHistory(lastSeq: number): Promise<void> {
     const mine = this.#snapshots;
-    await this.#titles; // so that a card with its history has its title too
-    if (mine !== this.#snapshots) return;
-    let before: number | null = lastSeq + 1;
-    for (let page = 0; page < PAGES && before !== null && before > 1; page++) {
-      if (!lacksHistory(this.conversation) && (page > 0 || !lacksResponse(this.conversation))) return;
-      const found: EventPage | undefined = await this.#read<EventPage>("/api/events", { before, limit: 500 });
-      if (found === undefined) return;
-      this.conversation = addHistory(this.conversation, found.events);
-      if (page === 0) this.conversation = addTurnEnd(this.conversation, found.events);
-      this.#host.requestUpdate();
-      before = found.next;
-    }
-  }
-
-  /** Load the results of calls that ended before the snapshot. */
-  async #settle(): Promise<void> {
-    const found = await this.#read<{ executions: ExecutionInfo[] }>("/api/executions", { limit: 1000 });
-    if (found === undefined) return;
-    this.conversation = settle(this.conversation, found.executions);
-    this.#host.requestUpdate();
+    await this.#titles;
+    if (mine === this.#snapshots) await loadHistory(this.#completion, lastSeq);
   }
 
   async #loadTools(sessionId: string): Promise<void> {

@@ -79,8 +79,9 @@ export class RequestElement extends Part {
 
   override willUpdate(changed: PropertyValues<this>): void {
     const isOther = changed.has("request") && changed.get("request")?.id !== this.request.id;
-    if (isOther) this.#restore();
-    if (this.mode === "edit" && (isOther || changed.has("info"))) this.#compareDraft();
+    const isCompleted = changed.has("request") && changed.get("request")?.isCut === true;
+    if (isOther || isCompleted) this.#restore();
+    if (this.mode === "edit" && (isOther || isCompleted || changed.has("info"))) this.#compareDraft();
     if (!changed.has("answer")) return;
     this.problem = this.answer?.problem ?? "";
     if (this.answer?.isBusy) this.#lost = this.focused; // a disabled button loses the focus
@@ -95,10 +96,21 @@ export class RequestElement extends Part {
 
   override render(): TemplateResult {
     return html`<div class="request">
-        ${this.request.purpose === "approval" ? this.#approval() : this.request.purpose === "wallet" ? this.#wallet() : this.#question()}
+        ${this.request.isCut ? this.#loading() : this.#content()}
         ${this.request.expiresAt === null ? nothing : html`<callboard-countdown .until=${this.request.expiresAt}></callboard-countdown>`}
       </div>
       <p class="notice error" role="alert" ?hidden=${this.problem === ""}>${this.problem}</p>`;
+  }
+
+  #content() {
+    const { purpose } = this.request;
+    return purpose === "approval" ? this.#approval() : purpose === "wallet" ? this.#wallet() : this.#question();
+  }
+
+  /** A request of which only a part is loaded is not answered: the person has not seen the rest. */
+  #loading() {
+    return html`<p class="hint" role="status">${texts.loadingRequest}</p>
+      ${this.request.purpose === "approval" ? this.#choices(true) : nothing}`;
   }
 
   #approval() {
@@ -114,9 +126,12 @@ export class RequestElement extends Part {
         this.#compare(given).length > 0 ? { approved: true, arguments: given } : { approved: true },
       );
     }
-    const isBusy = this.answer?.isBusy ?? false;
     return html`<p class="question">${texts.allowCall}</p>
-      <div class="choices" role="group" aria-label=${texts.answerTo(this.tool)}>
+      ${this.#choices(this.answer?.isBusy ?? false)}`;
+  }
+
+  #choices(isBusy: boolean) {
+    return html`<div class="choices" role="group" aria-label=${texts.answerTo(this.tool)}>
         <button type="button" class="yes" ?disabled=${isBusy} @click=${() => this.#send({ approved: true })}>${texts.approve}</button>
         <button type="button" class="stop" data-mode="reject" ?disabled=${isBusy} @click=${() => this.#switch("reject")}>${texts.rejectMore}</button>
         <button type="button" class="quiet" data-mode="edit" ?disabled=${isBusy} @click=${() => this.#switch("edit")}>${texts.editMore}</button>
