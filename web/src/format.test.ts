@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clock, duration, jsonStart, LONG, percent, short, timeOf, title } from "./format.ts";
+import { clock, duration, isShort, jsonStart, LONG, percent, short, timeOf, title } from "./format.ts";
 
 test("names are words", () => {
   assert.deepEqual(["url", "utc_offset", "urls_of_ids"].map(title), ["URL", "UTC offset", "Urls of ids"]);
@@ -24,6 +24,14 @@ test("a share of work is rounded down", () => {
 test("a value fits on one line", () => {
   assert.deepEqual([null, "", [], ["a", 1], { a: 1 }, "text"].map(short), ["—", "—", "—", "a, 1", '{"a":1}', "text"]);
   assert.equal(short("x".repeat(1000)).length, LONG + 1);
+});
+
+test("a value that does not fit on one line is known", () => {
+  const list = (count: number) => Array.from({ length: count }, (_, place) => `entry ${place}`);
+  for (const value of [null, "x".repeat(LONG), list(30), { a: 1 }, [{ a: 1 }], []]) assert.ok(isShort(value));
+  for (const value of ["x".repeat(LONG + 1), list(60), Array.from({ length: LONG + 1 }, () => ""), [list(20)]])
+    assert.ok(!isShort(value));
+  assert.ok(!isShort({ a: "x".repeat(100) }), "objects are short only if they are easy to read");
 });
 
 test("the start of a value's JSON is its JSON, and a large value costs no more", () => {

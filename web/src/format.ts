@@ -1,4 +1,5 @@
 /** Values for people: names, durations, short texts. Pure functions. */
+import { isFields } from "./api/wire.ts";
 import { texts } from "./texts.ts";
 
 const CAPITALS = new Set(["api", "html", "http", "id", "ip", "json", "sql", "uri", "url", "utc"]);
@@ -37,15 +38,28 @@ export function clock(seconds: number): string {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)} h` : `${minutes}:${two(whole % 60)} min`;
 }
 
-/** A value on one line. */
+/** A value on one line, cut if it is long. */
 export function short(value: unknown): string {
-  if (value === null || value === undefined || value === "") return texts.none;
-  if (Array.isArray(value) && value.length === 0) return texts.none;
-  const isList = Array.isArray(value) && value.slice(0, LONG).every((each) => typeof each !== "object");
-  const plain = isList ? value.slice(0, LONG).join(", ") + (value.length > LONG ? "…" : "") : value;
-  const text = typeof plain === "string" ? plain : jsonStart(plain);
+  const text = line(value);
   return text.length > LONG ? `${text.slice(0, LONG)}…` : text;
 }
+
+/** Whether `short` shows the whole of a value. Objects, and lists of them, are hard to read on one line. */
+export function isShort(value: unknown): boolean {
+  return line(value).length <= (isFields(value) || (Array.isArray(value) && !isPlainList(value)) ? LONG / 4 : LONG);
+}
+
+/** A value on one line. Of a long one, at least more characters than are shown. */
+function line(value: unknown): string {
+  if (value === null || value === undefined || value === "") return texts.none;
+  if (Array.isArray(value) && value.length === 0) return texts.none;
+  const plain = isPlainList(value) ? value.slice(0, LONG).join(", ") : value;
+  return typeof plain === "string" ? plain : jsonStart(plain);
+}
+
+/** Whether a value is a list of texts, numbers and the like. Its first entries are looked at. */
+const isPlainList = (value: unknown): value is readonly unknown[] =>
+  Array.isArray(value) && value.slice(0, LONG).every((each) => typeof each !== "object");
 
 /** The JSON of a value, or its first characters: about `most` of a longer one. A large value costs no more than these. */
 export function jsonStart(value: unknown, most = LONG + 1): string {

@@ -140,6 +140,29 @@ def test_w1_results_are_shown_by_their_shape(carded: ScriptedServer, tab: Tab) -
     assert see("long text", "card.querySelector('.value').textContent.length") == 51_500
 
 
+def test_w1_all_of_the_arguments_can_be_seen(carded: ScriptedServer, tab: Tab) -> None:
+    addresses = [f"person{number}@example.org" for number in range(60)]
+    extras = [addresses, {"texts": ["x" * 5_000 + "end"]}, "pay\u202eyap\nnow", "**a**\n" * 200 + "\u200b"]
+    tab.open(carded.url)
+    run(tab, carded, *(Call("attack", {"kind": "text", "extra": extra}) for extra in extras))
+    given = "$$('[data-tool=attack] .details .facts:not(.times) > dd:last-child')"
+    tab.click("$('.group-line')")
+    tab.until(f"{given}.length === 4")
+    tab.see(f"{given}[0].querySelector('details').open = true")
+    tab.until(f"{given}[0].querySelector('.more')")
+    tab.see(f"{given}[0].querySelector('.more').click()")
+    tab.until(f"{given}[0].textContent.includes('person59@example.org')")
+    tab.see(f"{given}[1].querySelector('details').open = true")
+    tab.until(f"{given}[1].querySelectorAll('details').length === 2")
+    tab.see(f"{given}[1].querySelectorAll('details')[1].open = true")
+    tab.until(f"{given}[1].querySelector('.more')")
+    assert not tab.see(f"{given}[1].textContent.includes('xend')")
+    tab.see(f"{given}[1].querySelector('.more').click()")
+    tab.until(f"{given}[1].textContent.includes('xend')")
+    assert tab.see(f"{given}[2].textContent") == "pay⟨U+202E⟩yap\nnow"
+    assert tab.see(f"{given}[3].querySelector('.value').textContent").endswith("**a**\n⟨U+200B⟩")
+
+
 @pytest.mark.slow
 def test_w1_branches_of_a_tree_are_made_when_they_are_opened(carded: ScriptedServer, tab: Tab) -> None:
     tab.open(carded.url)

@@ -1,7 +1,7 @@
 /** The wallets of the browser: those that announce themselves (EIP-6963), or the one in `window.ethereum`. */
 import { isFields } from "../api/wire.ts";
 import type { Provider } from "./provider.ts";
-import { visibleText } from "./visible-text.ts";
+import { visibleText } from "../visible-text.ts";
 
 export interface Wallet {
   /** An id that lasts as long as the page. */

@@ -2,7 +2,7 @@
 import { isFields } from "../api/wire.ts";
 import { readAddress } from "./address.ts";
 import { readQuantity, toQuantity } from "./units.ts";
-import { visibleText } from "./visible-text.ts";
+import { visibleText } from "../visible-text.ts";
 
 /** A wallet's interface for pages. */
 export interface Provider {

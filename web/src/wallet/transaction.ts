@@ -3,7 +3,7 @@ import { isFields } from "../api/wire.ts";
 import { type Address, readAddress } from "./address.ts";
 import { type CallData, describeCallData, describeCode } from "./call-data.ts";
 import { readQuantity, toQuantity } from "./units.ts";
-import { visibleText } from "./visible-text.ts";
+import { visibleText } from "../visible-text.ts";
 
 /** A field that cannot be used. `code`: there is neither a recipient nor the code of a new contract. */
 export type Invalid =

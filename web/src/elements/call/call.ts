@@ -133,7 +133,7 @@ export class CallElement extends Part {
     return html`<details class="details" ?open=${isOpen} @click=${(event: Event) => this.#choose(event, id)}>
       <summary>${texts.details}</summary>
       ${about === "" ? nothing : html`<p class="about" dir="auto">${about}</p>`}
-      ${hasArguments ? facts(given) : nothing} ${this.#partials(history)} ${this.#attempts(history)}
+      ${hasArguments ? facts(given, "exact") : nothing} ${this.#partials(history)} ${this.#attempts(history)}
       ${isEnded ? this.#times(history) : nothing}
     </details>`;
   }

@@ -4,6 +4,7 @@ import { duration, localTime, short, timeOf, title } from "../../format.ts";
 import { whoDecided } from "../../state/answered-here.ts";
 import { type Decision, STEP } from "../../state/history.ts";
 import { texts } from "../../texts.ts";
+import { visibleLines } from "../../visible-text.ts";
 import { Part } from "../part/part.ts";
 import { facts } from "../value/value.ts";
 
@@ -30,7 +31,7 @@ export function differenceList(changes: Decision["changes"]) {
   return html`<dl class="facts changes">
     ${changes.map(
       ([path, before, after]) =>
-        html`<dt dir="auto">${path.split(STEP).map(title).join(STEP)}</dt><dd dir="auto"><del><span class="hidden">${texts.was}</span>${short(before)}</del> → <ins><span class="hidden">${texts.is}</span>${short(after)}</ins></dd>`,
+        html`<dt dir="auto">${visibleLines(path.split(STEP).map(title).join(STEP))}</dt><dd dir="auto"><del><span class="hidden">${texts.was}</span>${visibleLines(short(before))}</del> → <ins><span class="hidden">${texts.is}</span>${visibleLines(short(after))}</ins></dd>`,
     )}
   </dl>`;
 }

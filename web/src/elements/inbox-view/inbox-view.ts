@@ -12,6 +12,7 @@ import { notifications } from "../../state/notifications.ts";
 import type { InboxRequest } from "../../state/open-requests.ts";
 import { texts } from "../../texts.ts";
 import { inboxTexts } from "../../texts/inbox.ts";
+import { visibleLines } from "../../visible-text.ts";
 import { differenceList } from "../decision/decision.ts";
 import "../request/request.ts";
 import type { RequestElement } from "../request/request.ts";
@@ -143,7 +144,7 @@ export class InboxViewElement extends ViewElement {
           >${inboxTexts.openConversation}</a
         >
       </header>
-      ${excerpt === null ? this.#payload(open.payload) : html`<p class="hint" dir="auto">${excerpt}…</p>`}
+      ${excerpt === null ? this.#payload(open.payload) : html`<p class="hint" dir="auto">${visibleLines(excerpt)}…</p>`}
       <callboard-request
         .request=${open}
         .tool=${tool}
@@ -158,7 +159,7 @@ export class InboxViewElement extends ViewElement {
   }
 
   #payload(payload: unknown) {
-    return isFields(payload) && Object.keys(payload).length > 0 ? facts(payload) : nothing;
+    return isFields(payload) && Object.keys(payload).length > 0 ? facts(payload, "exact") : nothing;
   }
 
   #conversation(sessionId: string) {

@@ -1,19 +1,27 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { isFields } from "../../api/wire.ts";
-import { jsonStart, LONG } from "../../format.ts";
+import { jsonStart } from "../../format.ts";
 import { texts } from "../../texts.ts";
+import { visibleLines } from "../../visible-text.ts";
 import { Part } from "../part/part.ts";
 
 const MAX_ENTRIES = 50; // entries that are added at once
+const CHARACTERS = { first: 4_000, more: 50_000 }; // of a text, at first and added at once
 const PREVIEW = 60; // characters of a closed branch
 
-/** JSON as a tree. The entries of a branch are made when the person opens it, so that large values do not block the page. */
+/**
+ * JSON as a tree, in which hidden characters have names.
+ *
+ * The entries of a branch are made when the person opens it, so that large values do not block the page. More of a long
+ * text is shown on demand.
+ */
 export class JsonTreeElement extends Part {
   static override properties = {
     value: { attribute: false },
     levels: { attribute: false },
     isOpen: { attribute: false },
     limit: { state: true },
+    characters: { state: true },
   };
   declare value: unknown;
   /** The number of levels that are open at first. */
@@ -21,12 +29,15 @@ export class JsonTreeElement extends Part {
   /** Whether the branch is open at first. */
   declare isOpen: boolean;
   declare limit: number;
+  /** Characters of a text that are shown. */
+  declare characters: number;
 
   constructor() {
     super();
     this.levels = 0;
     this.isOpen = false;
     this.limit = MAX_ENTRIES;
+    this.characters = CHARACTERS.first;
   }
 
   override willUpdate(changed: PropertyValues<this>): void {
@@ -35,7 +46,7 @@ export class JsonTreeElement extends Part {
 
   override render(): TemplateResult {
     const { value } = this;
-    if (!isFields(value) && !Array.isArray(value)) return html`<span class="json" dir="auto">${encode(value)}</span>`;
+    if (!isFields(value) && !Array.isArray(value)) return this.#leaf(value);
     const names = Array.isArray(value) ? null : Object.keys(value);
     const count = names?.length ?? (value as readonly unknown[]).length;
     const label = names === null ? texts.listOf(count) : texts.objectOf(count);
@@ -45,6 +56,14 @@ export class JsonTreeElement extends Part {
     </details>`;
   }
 
+  #leaf(value: unknown) {
+    const left = typeof value === "string" ? value.length - this.characters : 0;
+    const shown = typeof value === "string" ? value.slice(0, this.characters) : value;
+    const more = () => (this.characters += CHARACTERS.more);
+    return html`<span class="json" dir="auto">${visibleLines(jsonStart(shown, Infinity))}${left > 0 ? "…" : nothing}</span>
+      ${left > 0 ? html`<button type="button" class="quiet more" @click=${more}>${texts.showMoreText(left)}</button>` : nothing}`;
+  }
+
   #entries(names: readonly string[] | null, count: number) {
     const shown = Math.min(count, this.limit);
     const value = this.value as Readonly<Record<string, unknown>>;
@@ -52,7 +71,7 @@ export class JsonTreeElement extends Part {
     return html`<ul>
       ${labels.map(
         (name) => html`<li>
-          <span class="name" dir="auto">${name}</span>
+          <span class="name" dir="auto">${visibleLines(name)}</span>
           <callboard-json-tree .levels=${this.levels - 1} .value=${value[name]}></callboard-json-tree>
         </li>`,
       )}
@@ -72,12 +91,7 @@ export class JsonTreeElement extends Part {
 
 function preview(value: unknown): string {
   const text = jsonStart(value, PREVIEW);
-  return text.length > PREVIEW ? `${text.slice(0, PREVIEW)}…` : text;
-}
-
-function encode(value: unknown): string {
-  const text = jsonStart(value, 10 * LONG) || String(value);
-  return text.length > 10 * LONG ? `${text.slice(0, 10 * LONG)}…` : text;
+  return visibleLines(text.length > PREVIEW ? `${text.slice(0, PREVIEW)}…` : text);
 }
 
 customElements.define("callboard-json-tree", JsonTreeElement);

@@ -1,9 +1,10 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { type Fields, isFields } from "../../api/wire.ts";
-import { jsonStart, LONG, short, title } from "../../format.ts";
+import type { Fields } from "../../api/wire.ts";
+import { isShort, LONG, short, title } from "../../format.ts";
 import { renderMarkdown } from "../../markdown/render.ts";
 import { blockName, blockValue, fitsTable, shapeOf } from "../../state/shape.ts";
 import { texts } from "../../texts.ts";
+import { visibleLines } from "../../visible-text.ts";
 import "../code/code.ts";
 import "../json-tree/json-tree.ts";
 import { Part } from "../part/part.ts";
@@ -22,12 +23,15 @@ const CHARACTERS = { first: 1_500, more: 50_000 };
 export class ValueElement extends Part {
   static override properties = {
     value: { attribute: false },
+    isExact: { attribute: false },
     steps: { state: true },
     isPlain: { state: true },
     isCopied: { state: true },
     isBroken: { state: true },
   };
   declare value: unknown;
+  /** Whether texts are shown as they are, with names for hidden characters. */
+  declare isExact: boolean;
   /** How often the person asked for more. */
   declare steps: number;
   /** Whether Markdown is shown as it was written. */
@@ -38,6 +42,7 @@ export class ValueElement extends Part {
 
   constructor() {
     super();
+    this.isExact = false;
     this.steps = 0;
     this.isPlain = false;
     this.isCopied = false;
@@ -50,7 +55,7 @@ export class ValueElement extends Part {
       case "nothing":
         return html`<p class="value">${texts.nothing}</p>`;
       case "link":
-        return html`<p class="value"><a href=${shape.url} target="_blank" rel="noopener noreferrer">${shape.url}</a></p>`;
+        return html`<p class="value"><a href=${shape.url} target="_blank" rel="noopener noreferrer">${this.#written(shape.url)}</a></p>`;
       case "image":
         return this.#image(shape.url);
       case "audio":
@@ -58,9 +63,9 @@ export class ValueElement extends Part {
       case "content":
         return html`${shape.blocks.map(contentBlock)}`;
       case "text":
-        return html`<p class="value" dir="auto">${shape.text.slice(0, this.#characters)}</p>${this.#tools(shape.text)}`;
+        return this.#text(shape.text);
       case "markdown":
-        return this.#markdown(shape.text);
+        return this.isExact ? this.#text(shape.text) : this.#markdown(shape.text);
       case "fields":
         return facts(shape.fields);
       case "table":
@@ -72,6 +77,15 @@ export class ValueElement extends Part {
 
   get #characters(): number {
     return CHARACTERS.first + this.steps * CHARACTERS.more;
+  }
+
+  #written(text: string): string {
+    return this.isExact ? visibleLines(text) : text;
+  }
+
+  #text(text: string) {
+    const shown = this.#written(text.slice(0, this.#characters));
+    return html`<p class="value" dir="auto">${shown}</p>${this.#tools(text)}`;
   }
 
   #markdown(text: string) {
@@ -136,21 +150,23 @@ function cells(row: unknown, columns: readonly string[]) {
   );
 }
 
-/** Fields with their names. A long text can be opened, and a field with structure is a tree. */
-export function facts(fields: Readonly<Record<string, unknown>>): TemplateResult {
+/**
+ * Fields with their names. A long text can be opened, and a field that does not fit on a line is a tree. Arguments are
+ * `exact`: hidden characters in them have names, so that the person sees what the tool gets.
+ */
+export function facts(fields: Readonly<Record<string, unknown>>, how?: "exact"): TemplateResult {
+  const isExact = how === "exact";
+  const name = (given: string) => (isExact ? visibleLines(title(given)) : title(given));
   return html`<dl class="facts">
-    ${Object.entries(fields).map(([name, value]) => html`<dt dir="auto">${title(name)}</dt><dd dir="auto">${fact(value)}</dd>`)}
+    ${Object.entries(fields).map(([given, value]) => html`<dt dir="auto">${name(given)}</dt><dd dir="auto">${fact(value, isExact)}</dd>`)}
   </dl>`;
 }
 
-function fact(value: unknown) {
+function fact(value: unknown, isExact: boolean) {
   if (typeof value === "string" && (value.length > LONG || shapeOf(value).kind === "link" || isImage(value)))
-    return html`<callboard-value .value=${value}></callboard-value>`;
-  const isList = Array.isArray(value);
-  const isDeep = isFields(value) || (isList && (value.length > LONG || value.some((each) => typeof each === "object")));
-  if (isDeep && jsonStart(value, LONG / 4).length > LONG / 4)
-    return html`<callboard-json-tree .value=${value}></callboard-json-tree>`;
-  return short(value);
+    return html`<callboard-value .value=${value} .isExact=${isExact}></callboard-value>`;
+  if (!isShort(value)) return html`<callboard-json-tree .value=${value}></callboard-json-tree>`;
+  return isExact ? visibleLines(short(value)) : short(value);
 }
 
 const isImage = (value: string) => value.startsWith("data:image/");

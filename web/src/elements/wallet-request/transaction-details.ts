@@ -8,7 +8,7 @@ import { type Fees, feeOf, isTooExpensive } from "../../wallet/fees.ts";
 import type { Network } from "../../wallet/networks.ts";
 import type { TransactionRequest } from "../../wallet/transaction.ts";
 import { ETHER, formatUnits, GWEI } from "../../wallet/units.ts";
-import { visibleText } from "../../wallet/visible-text.ts";
+import { visibleText } from "../../visible-text.ts";
 
 const SHOWN_DATA = 1024; // bytes of raw data
 

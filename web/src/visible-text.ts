@@ -12,6 +12,14 @@ export function visibleText(given: unknown, limit = 500): string {
   return characters.length > limit || text.length > limit * 2 ? `${shown}…` : shown;
 }
 
+/** A text in which hidden characters are named, except line breaks and tabs. */
+export function visibleLines(text: string): string {
+  return text.replace(HIDDEN, (character, place: number) => {
+    const isLineEnd = character === "\n" || (character === "\r" && text[place + 1] === "\n");
+    return isLineEnd || character === "\t" ? character : codePoint(character);
+  });
+}
+
 function codePoint(character: string): string {
   return `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }

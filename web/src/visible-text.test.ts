@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { visibleText } from "./visible-text.ts";
+import { visibleLines, visibleText } from "./visible-text.ts";
 
 test("characters that cannot be seen are named", () => {
   assert.equal(visibleText("pay\u202Eyap"), "pay⟨U+202E⟩yap");
@@ -8,6 +8,11 @@ test("characters that cannot be seen are named", () => {
   assert.equal(visibleText("a\u{E0041}b"), "a⟨U+E0041⟩b");
   assert.equal(visibleText("\uD800"), "⟨U+D800⟩");
   assert.equal(visibleText("one\ntwo\r\nthree"), "one two three");
+});
+
+test("lines stay lines", () => {
+  assert.equal(visibleLines("one\r\n\ttwo\nthree\rfour\u2028"), "one\r\n\ttwo\nthree⟨U+000D⟩four⟨U+2028⟩");
+  assert.equal(visibleLines("pay\u202Eyap\u200B"), "pay⟨U+202E⟩yap⟨U+200B⟩");
 });
 
 test("letters of all languages stay as they are", () => {
