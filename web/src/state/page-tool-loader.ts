@@ -121,7 +121,8 @@ export class PageToolLoader implements ReactiveController {
       find: (name) => module.findPageTool(name, this.choice),
       send: async (sessionId, { id, argumentsHash }, outcome, key) => {
         const tools = await this.#definitions();
-        const body = { session_id: sessionId, ...outcome, arguments_hash: argumentsHash, tools: tools ?? null };
+        const hash = argumentsHash === null ? {} : { arguments_hash: argumentsHash };
+        const body = { session_id: sessionId, ...outcome, ...hash, tools: tools ?? null };
         return this.#session.api.post(`/api/requests/${encodeURIComponent(id)}/answer`, body, { key, timeout: 20_000 });
       },
       patience: () => (this.#hasSent ? 0 : document.hasFocus() ? 150 : document.hidden ? 1_000 : 300),
