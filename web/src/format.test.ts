@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { parseJson } from "./api/exact-integer.ts";
+import type { Fields } from "./api/wire.ts";
 import { clock, duration, isShort, jsonStart, LONG, percent, short, timeOf, title } from "./format.ts";
 
 test("names are words", () => {
@@ -32,6 +34,13 @@ test("a value that does not fit on one line is known", () => {
   for (const value of ["x".repeat(LONG + 1), list(60), Array.from({ length: LONG + 1 }, () => ""), [list(20)]])
     assert.ok(!isShort(value));
   assert.ok(!isShort({ a: "x".repeat(100) }), "objects are short only if they are easy to read");
+});
+
+test("large integers are shown with all their digits", () => {
+  const value = parseJson('{"id":9007199254740993,"ids":[9007199254740993,1]}') as Fields;
+  assert.equal(short(value["id"]), "9007199254740993");
+  assert.equal(short(value["ids"]), "9007199254740993, 1");
+  assert.equal(jsonStart(value), '{"id":9007199254740993,"ids":[9007199254740993,1]}');
 });
 
 test("the start of a value's JSON is its JSON, and a large value costs no more", () => {

@@ -1,4 +1,5 @@
 /** Values for people: names, durations, short texts. Pure functions. */
+import { isExact, isPlain } from "./api/exact-integer.ts";
 import { isFields } from "./api/wire.ts";
 import { texts } from "./texts.ts";
 
@@ -59,13 +60,13 @@ function line(value: unknown): string {
 
 /** Whether a value is a list of texts, numbers and the like. Its first entries are looked at. */
 const isPlainList = (value: unknown): value is readonly unknown[] =>
-  Array.isArray(value) && value.slice(0, LONG).every((each) => typeof each !== "object");
+  Array.isArray(value) && value.slice(0, LONG).every(isPlain);
 
 /** The JSON of a value, or its first characters: about `most` of a longer one. A large value costs no more than these. */
 export function jsonStart(value: unknown, most = LONG + 1): string {
   let made = "";
   const add = (each: unknown): boolean => {
-    if (typeof each !== "object" || each === null) {
+    if (typeof each !== "object" || each === null || isExact(each)) {
       const isLong = typeof each === "string" && each.length > most;
       made += JSON.stringify(isLong ? each.slice(0, most) : each) ?? "null";
     } else if (Array.isArray(each)) {

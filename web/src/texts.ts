@@ -167,6 +167,7 @@ const english = {
   is: "is ",
 
   allowCall: "Allow this call?",
+  roundedNumbers: "This browser rounds large numbers. The arguments cannot be edited in it.",
   loadingRequest: "Loading the whole request…",
   answerTo: (tool: string) => `Answer to ${tool}`,
   approve: "Approve",

@@ -176,6 +176,28 @@ def test_w1_rejection_has_a_reason(carded: ScriptedServer, tab: Tab) -> None:
     assert "Not today." in tab.see("$('.card .result').innerText")
 
 
+def test_w1_large_integers_are_shown_and_edited_with_all_their_digits(carded: ScriptedServer, tab: Tab) -> None:
+    amount = 2**53 + 1
+    tab.open(carded.url)
+    ask(tab, carded, Call("pay", {"amount": amount, "limits": {"a": amount + 2}}))
+    assert tab.see("$('.card .facts').innerText").split() == ["Amount", str(amount), "Limits", f'{{"a":{amount + 2}}}']
+    tab.push("Edit…")
+    assert tab.see("$('.request [name=amount]').value") == str(amount)
+    enter(tab, "to", "Eve")
+    assert tab.see(CHANGES) == ["was Bob → is Eve"]
+    tab.reload()
+    tab.connected()
+    tab.until("seen($('.request [name=to]'))")
+    assert tab.see(CHANGES) == ["was Bob → is Eve"]
+    tab.hold("*/answer")
+    tab.push("Approve with these")
+    limits = {"a": amount + 2}
+    assert held_answer(tab)["arguments"] == {"amount": amount, "to": "Eve", "urgent": False, "limits": limits}
+    tab.release()
+    tab.until_model_said("Done.")
+    assert tab.see("$('.card .result').innerText") == f"paid {amount} to Eve"
+
+
 def test_w1_long_request_is_shown_whole_and_approved_after_a_reload(carded: ScriptedServer, tab: Tab) -> None:
     tab.open(carded.url)
     ask(tab, carded, Call("pay", {"amount": 5, "note": "a" * 20_000}))

@@ -29,6 +29,14 @@ test("a request has the address of the server, its query and the token", async (
   assert.equal(requests[0]?.init.headers["authorization"], "Bearer secret");
 });
 
+test("integers of a response keep their digits, also when they are sent back", async () => {
+  const text = '{"id":9007199254740993}';
+  const requests = serve(() => new Response(text));
+  const read = await new ApiClient().get("/api/requests/r1");
+  assert.equal(JSON.stringify(await new ApiClient().post("/api/answer", read)), text);
+  assert.equal(requests[1]?.init.body, text);
+});
+
 test("a write has its idempotency key", async () => {
   const requests = serve(() => new Response(null, { status: 204 }));
   assert.equal(await new ApiClient().post("/api/interrupt", { a: 1 }, { key: "k", timeout: 1000 }), null);

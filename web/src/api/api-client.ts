@@ -1,3 +1,4 @@
+import { parseJson } from "./exact-integer.ts";
 import { Problem } from "./problem.ts";
 import { pageToken, TokenStore } from "./token-store.ts";
 
@@ -27,7 +28,7 @@ export class ApiClient {
 
   async get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
     const response = await this.#fetch(withQuery(path, query), { signal: signal ?? null });
-    return (await response.json()) as T;
+    return parseJson(await response.text()) as T;
   }
 
   async post<T>(path: string, body: unknown, options: WriteOptions = {}): Promise<T> {
@@ -55,7 +56,7 @@ export class ApiClient {
       body: JSON.stringify(body),
       signal,
     });
-    return (response.status === 204 ? null : await response.json()) as T;
+    return (response.status === 204 ? null : parseJson(await response.text())) as T;
   }
 
   #fetch(path: string, init: Init): Promise<Response> {

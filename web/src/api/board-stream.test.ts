@@ -100,6 +100,15 @@ test("a refusal ends the stream, and a cursor of another store is forgotten", as
   second.stream.close();
 });
 
+test("integers of an event keep their digits", async () => {
+  const data = '{"id":9007199254740993}';
+  const { stream, events } = streamOf(new FakeApi(frames(`id: 1\nevent: text\ndata: ${data}\n\n`)));
+  ends.push(() => stream.close());
+  stream.open();
+  while (events.length === 0) await settled();
+  assert.equal(JSON.stringify((events[0] as [string, unknown])[1]), data);
+});
+
 test("a retry opens one stream, however often it is asked for, and closing ends it", async () => {
   const api = new FakeApi(frames(""));
   const signals: AbortSignal[] = [];

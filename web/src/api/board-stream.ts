@@ -7,6 +7,7 @@
  * newest event: a stream that does not receive that event is dead too, even if other requests work.
  */
 import type { ApiClient, Query } from "./api-client.ts";
+import { parseJson } from "./exact-integer.ts";
 import { Problem } from "./problem.ts";
 import { SseParser, type Frame } from "./sse-parser.ts";
 import { TabRotation } from "./tab-rotation.ts";
@@ -203,7 +204,7 @@ export class BoardStream {
 
 function parse(data: string): unknown {
   try {
-    return JSON.parse(data) as BoardEvent;
+    return parseJson(data) as BoardEvent;
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { parseJson } from "./exact-integer.ts";
 import { type DecisionInfo, isFields } from "./wire.ts";
 
 /** A violation at a path of a request's body. */
@@ -33,7 +34,10 @@ export class Problem extends Error {
 
   /** Read the problem of a response. A response of a proxy may not be JSON. */
   static async of(response: Response): Promise<Problem> {
-    const read: unknown = await response.json().catch(() => null);
+    const read: unknown = await response
+      .text()
+      .then(parseJson)
+      .catch(() => null);
     const document = isFields(read) ? read : {};
     const message = document["detail"] || document["title"] || `The server responded with ${response.status}.`;
     const errors = Array.isArray(document["errors"]) ? (document["errors"] as Violation[]) : [];

@@ -1,5 +1,7 @@
 /** The documents of the server's API, as far as the page reads them. `docs/server.md` and `/openapi.json` have the rest. */
 
+import { isPlain } from "./exact-integer.ts";
+
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** An error of a call. */
@@ -154,5 +156,5 @@ export interface Schema {
 
 /** Whether a value is an object with fields, and neither null nor a list. */
 export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return !isPlain(value) && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 /** Answers to requests that are being written. They last as long as the tab, also over a reload. */
+import { parseJson } from "../api/exact-integer.ts";
 import { isFields } from "../api/wire.ts";
 import { browserStorage, type TextStorage } from "./storage.ts";
 
@@ -28,7 +29,7 @@ export class AnswerDrafts {
 
   get(requestId: string): AnswerDraft | null {
     try {
-      const found: unknown = JSON.parse(this.#storage.get(PREFIX + requestId) ?? "null");
+      const found = parseJson(this.#storage.get(PREFIX + requestId) ?? "null");
       return isFields(found) && MODES.includes(found["mode"]) ? (found as unknown as AnswerDraft) : null;
     } catch {
       return null;

@@ -1,4 +1,5 @@
 /** One request of the API explorer and its response: sent, measured, read up to a limit, and stopped. */
+import { parseJson } from "../api/exact-integer.ts";
 import { SseParser, type Frame } from "../api/sse-parser.ts";
 import type { ApiRequest } from "./api-request.ts";
 
@@ -140,7 +141,7 @@ async function* chunksOf(response: Response): AsyncGenerator<Uint8Array> {
 function jsonOf(text: string, type: string): unknown {
   if (!/\bjson\b/.test(type)) return undefined;
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text);
   } catch {
     return undefined;
   }

@@ -1,3 +1,5 @@
+import { isFields } from "../api/wire.ts";
+
 /** The beginning of a value as one line of text, made without encoding all of it: values may be large. */
 export function excerpt(value: unknown, limit: number): string {
   const parts: string[] = [];
@@ -12,7 +14,7 @@ export function excerpt(value: unknown, limit: number): string {
     if (left <= 0) return;
     if (typeof each === "string") add(depth === 0 ? each : JSON.stringify(each.slice(0, left)));
     else if (Array.isArray(each)) list("[", each, (item) => walk(item, depth + 1), "]");
-    else if (typeof each === "object" && each !== null)
+    else if (isFields(each))
       list(
         depth === 0 ? "" : "{",
         Object.entries(each),

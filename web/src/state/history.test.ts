@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { parseJson } from "../api/exact-integer.ts";
 import type { BoardEvent } from "../api/wire.ts";
 import {
   addDecision,
@@ -144,4 +145,13 @@ test("differences name the fields that changed", () => {
   assert.deepEqual(differences({ plan: { size: 1, name: "a" } }, { plan: { name: "a", size: 2 } }), [
     ["plan › size", 1, 2],
   ]);
+});
+
+test("large integers are compared by their digits", () => {
+  const [one, other] = ["9007199254740992", "9007199254740993"].map((digits) => parseJson(`{"id":${digits},"n":1}`));
+  assert.deepEqual(differences(one, parseJson(JSON.stringify(one))), []);
+  assert.deepEqual(
+    differences(one, other).map(([name, ...values]) => [name, ...values.map(String)]),
+    [["id", "9007199254740992", "9007199254740993"]],
+  );
 });

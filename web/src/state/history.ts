@@ -4,6 +4,7 @@
  * Histories of adjacent ranges of events can be joined, so that neither live events nor pages of past events have to be
  * kept. Pure functions: no DOM, no network.
  */
+import { isExact } from "../api/exact-integer.ts";
 import { isFields, type BoardEvent, type DecisionInfo, type Failure, type Fields } from "../api/wire.ts";
 
 /** Stands between the names of a field and of an inner one. */
@@ -212,6 +213,7 @@ export function isSame(one: unknown, other: unknown): boolean {
   if (Array.isArray(one) && Array.isArray(other)) {
     return one.length === other.length && one.every((each, place) => isSame(each, other[place]));
   }
+  if (isExact(one) && isExact(other)) return String(one) === String(other);
   if (!isFields(one) || !isFields(other)) return one === other;
   const names = Object.keys(one);
   return (

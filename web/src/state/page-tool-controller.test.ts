@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import * as z from "zod";
+import { parseJson } from "../api/exact-integer.ts";
 import { Problem } from "../api/problem.ts";
 import { gestures } from "../page-tools/gestures.ts";
 import { FakeLocks } from "../testing/fake-locks.ts";
@@ -20,15 +21,17 @@ beforeEach(() => void useMemoryStorage());
 class ManualTool {
   readonly runs: { readonly end: (result: string) => void; readonly fail: (error: Error) => void }[] = [];
   readonly contexts: ToolExecutionContext[] = [];
+  readonly given: unknown[] = [];
   readonly definition: ToolDefinition;
 
   constructor(idempotent: boolean) {
     this.definition = {
       name: "manual",
       description: "Wait for the test.",
-      schema: z.object({}),
+      schema: z.looseObject({}),
       metadata: { idempotent, retryConfig: { baseDelayMs: 0 } },
-      handler: (_args, context) => {
+      handler: (args, context) => {
+        this.given.push(args);
         this.contexts.push(context);
         return new Promise<string>((end, fail) => this.runs.push({ end, fail }));
       },
@@ -115,6 +118,16 @@ test("a call is executed when its arguments are loaded", async () => {
   controller.update("s1", [{ ...call, request }]);
   await settle();
   assert.equal(tool.runs.length, 1);
+});
+
+test("a tool of the page gets numbers, also for large integers", async () => {
+  const tool = new ManualTool(false);
+  const { controller } = tabOf(tool);
+  const { request, ...call } = callOf();
+  assert.ok(request);
+  controller.update("s1", [{ ...call, request: { ...request, payload: parseJson('{"id":9007199254740993}') } }]);
+  await settle();
+  assert.deepEqual(tool.given, [{ id: 9007199254740992 }]);
 });
 
 test("attempts and errors are shown, and the last error is sent", async () => {

@@ -187,7 +187,8 @@ export class PageToolController {
   async #execute(job: Job, tool: ToolDefinition): Promise<void> {
     const { request, end } = job;
     this.#show(job, "running");
-    const result = await this.#port.manager.execute(tool, request.id, request.payload ?? {}, end.signal);
+    const given: unknown = JSON.parse(JSON.stringify(request.payload ?? {})); // tools of a page know numbers only
+    const result = await this.#port.manager.execute(tool, request.id, given, end.signal);
     if (end.signal.aborted) return; // the request was closed, or the person left the page
     if (result.success) return this.#end(job, { answer: parsed(result.result) });
     const { category, message } = result.error;

@@ -1,4 +1,5 @@
 /** Results of calls as the transcript has them. Pure functions. */
+import { parseJson } from "../api/exact-integer.ts";
 import type { Failure } from "../api/wire.ts";
 import type { CallStatus } from "./conversation.ts";
 
@@ -15,7 +16,7 @@ export function endStatus(status: CallStatus, error: Failure | null): CallStatus
 export function parseResult(content: unknown): unknown {
   if (typeof content !== "string" || !/^\s*[[{"]/.test(content)) return content;
   try {
-    return JSON.parse(content) as unknown;
+    return parseJson(content);
   } catch {
     return content;
   }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Schema } from "../api/wire.ts";
+import { parseJson } from "../api/exact-integer.ts";
+import type { Fields, Schema } from "../api/wire.ts";
 import { fieldsOf, inputText, inputValue, unsuitable, withDefaults } from "./schema.ts";
 
 const SCHEMA: Schema = {
@@ -48,6 +49,19 @@ test("a value becomes the text of an input, and back", () => {
     ["utc_offset", { a: 1 }],
   ];
   for (const [name, value] of values) assert.deepEqual(inputValue(field(name), inputText(field(name), value)), value);
+});
+
+test("a large integer keeps its digits in a form", () => {
+  const given = parseJson('{"colour":"red","amount":9007199254740993}') as Fields;
+  const amount = field("amount");
+  assert.equal(inputText(amount, given["amount"]), "9007199254740993");
+  assert.equal(JSON.stringify(inputValue(amount, "9007199254740993")), "9007199254740993");
+  assert.deepEqual(unsuitable(fieldsOf(SCHEMA) ?? [], given), []);
+  assert.deepEqual(unsuitable(fieldsOf(SCHEMA) ?? [], { ...given, price: given["amount"] }), ["price"]);
+  const [choice] =
+    fieldsOf({ type: "object", properties: { id: parseJson('{"enum":[1,9007199254740993]}') as Schema } }) ?? [];
+  assert.ok(choice);
+  assert.equal(inputText(choice, given["amount"]), "1");
 });
 
 test("an empty input is left out", () => {

@@ -1,4 +1,5 @@
 /** Forms for JSON schemas: which fields a schema has, and the values of their inputs. Pure functions. */
+import { parseJson, readNumber } from "../api/exact-integer.ts";
 import { type Fields, isFields, type Schema } from "../api/wire.ts";
 import { title } from "../format.ts";
 import { isSame } from "./history.ts";
@@ -44,7 +45,7 @@ export function fieldsOf(schema: Schema): Field[] | null {
 /** The text of an input for a value. A choice has the position of the value, a check "true" or nothing. */
 export function inputText({ kind, schema, isRequired }: Field, value: unknown): string {
   if (kind === "choice") {
-    const position = (schema.enum ?? []).indexOf(value);
+    const position = (schema.enum ?? []).findIndex((each) => isSame(each, value));
     return position < 0 ? "" : String(position);
   }
   if (kind === "check") return value === true ? "true" : "";
@@ -58,7 +59,7 @@ export function inputValue({ kind, schema, isRequired }: Field, text: string): u
   if (kind === "text") return text === "" && !isRequired ? undefined : text;
   if (text.trim() === "" && !(kind === "json" && isRequired)) return undefined;
   if (kind === "choice") return schema.enum?.[Number(text)];
-  return kind === "number" ? Number(text) : (JSON.parse(text) as unknown);
+  return kind === "number" ? readNumber(text) : parseJson(text);
 }
 
 /** A value as its tool reads it: its fields in their order, then the defaults of missing ones, without those of null. */

@@ -1,4 +1,5 @@
 /** The shape of a value, which decides how it is shown. Pure functions, whose cost is bounded for large values. */
+import { isPlain } from "../api/exact-integer.ts";
 import { type Fields, isFields } from "../api/wire.ts";
 
 export type Shape =
@@ -31,7 +32,7 @@ const CONTENT_TYPES = new Set(["text", "image", "audio", "resource", "resource_l
 export function shapeOf(value: unknown, origin = ""): Shape {
   if (value === null || value === undefined) return { kind: "nothing" };
   if (typeof value === "string") return shapeOfText(value, origin);
-  if (typeof value !== "object") return { kind: "text", text: String(value) };
+  if (isPlain(value)) return { kind: "text", text: String(value) };
   if (Array.isArray(value)) return contentOf(value) ?? tableOf(value) ?? listOf(value);
   const image = imageOf(value as Fields);
   if (image !== null) return { kind: "image", url: image };
@@ -126,8 +127,8 @@ export function blockName({ type, title, name, resource }: Fields): string {
 }
 
 function listOf(list: readonly unknown[]): Shape {
-  const isPlain = list.length > 0 && list.length <= MAX_CHECKED && list.every((each) => typeof each !== "object");
-  return isPlain ? { kind: "text", text: list.join(", ") } : { kind: "tree" };
+  const isText = list.length > 0 && list.length <= MAX_CHECKED && list.every(isPlain);
+  return isText ? { kind: "text", text: list.join(", ") } : { kind: "tree" };
 }
 
 /** A list of objects with the same few fields is a table. Only its first rows are looked at. */
@@ -138,7 +139,6 @@ function tableOf(list: readonly unknown[]): Shape | null {
   if (columns.length === 0 || columns.length > MAX_COLUMNS) return null;
   const checked = list.slice(0, MAX_CHECKED);
   if (!checked.every((row) => fitsTable(row, columns))) return null;
-  const isFlat = (row: unknown) =>
-    Object.values(row as Fields).every((each) => typeof each !== "object" || each === null);
+  const isFlat = (row: unknown) => Object.values(row as Fields).every((each) => isPlain(each) || each === null);
   return checked.slice(0, 10).every(isFlat) ? { kind: "table", columns, rows: list } : null;
 }

@@ -1,4 +1,5 @@
 import { html, nothing } from "lit";
+import { parseJson } from "../../api/exact-integer.ts";
 import type { Schema } from "../../api/wire.ts";
 import { isFields } from "../../api/wire.ts";
 import { type Field, fieldsOf, inputText, inputValue } from "../../state/schema.ts";
@@ -150,7 +151,7 @@ export class FormElement extends Part {
 
   #readJson(input: Input | null, label: string): unknown {
     try {
-      return JSON.parse(input?.value ?? "") as unknown;
+      return parseJson(input?.value ?? "");
     } catch {
       throw new InvalidInput(texts.notJson(label), input);
     }

@@ -1,4 +1,5 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { isRounded } from "../../api/exact-integer.ts";
 import type { Schema, ToolInfo } from "../../api/wire.ts";
 import { AnswerEvent } from "../../events/answer-event.ts";
 import { title } from "../../format.ts";
@@ -134,8 +135,9 @@ export class RequestElement extends Part {
     return html`<div class="choices" role="group" aria-label=${texts.answerTo(this.tool)}>
         <button type="button" class="yes" ?disabled=${isBusy} @click=${() => this.#send({ approved: true })}>${texts.approve}</button>
         <button type="button" class="stop" data-mode="reject" ?disabled=${isBusy} @click=${() => this.#switch("reject")}>${texts.rejectMore}</button>
-        <button type="button" class="quiet" data-mode="edit" ?disabled=${isBusy} @click=${() => this.#switch("edit")}>${texts.editMore}</button>
-      </div>`;
+        ${this.#isRounded ? nothing : html`<button type="button" class="quiet" data-mode="edit" ?disabled=${isBusy} @click=${() => this.#switch("edit")}>${texts.editMore}</button>`}
+      </div>
+      ${this.#isRounded ? html`<p class="hint">${texts.roundedNumbers}</p>` : nothing}`;
   }
 
   /** A wallet signs. Its element is loaded when it is needed; without it, the person answers in a form. */
@@ -187,6 +189,11 @@ export class RequestElement extends Part {
     if (this.changes === null) return html`<p class="hint" role="status">${texts.incompleteJson}</p>`;
     if (this.changes.length === 0) return html`<p class="hint">${texts.noChanges}</p>`;
     return html`<div class="preview" role="status"><p class="hint">${texts.willChange}</p>${differenceList(this.changes)}</div>`;
+  }
+
+  /** Whether the browser has rounded a number of the arguments, which an edit would change. */
+  get #isRounded(): boolean {
+    return isRounded(this.request.payload);
   }
 
   get #schema(): Schema {
