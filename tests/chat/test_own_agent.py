@@ -241,6 +241,29 @@ async def test_m4_only_results_that_wake_are_waited_for() -> None:
             assert [part.content for part in returns(messages)] == ["tidy"]
 
 
+async def test_m4_a_result_that_the_model_fetched_is_not_a_late_result(double: Double) -> None:
+    double.add(Turn(Thinking("A plan."), Call("build", {"what": "a"})), Turn(Thinking("Fine."), "It runs."))
+    async with Runtime(TOOLS) as runtime:
+        session = await runtime.open("s", "u")
+        tools = callboard.toolset(session)
+        agent = agent_for(double, tools)
+        first = (await agent.run("Build.")).all_messages()
+        [record] = await session.history()
+        poll = Turn(Thinking("Look."), Call("task_result", {"execution_id": record.id}))
+        for output in ("It still runs.", "It is built."):
+            double.add(poll, Turn(Thinking("Fine."), output))
+        early = stored((await agent.run("Is it built?", message_history=first)).all_messages())
+        assert delivered_executions(early) == set(), "it was the status of the call"
+        gate("a").set()
+        assert (await session.result(record.id)).value == "built a"
+        polled = stored((await agent.run("And now?", message_history=early)).all_messages())
+        async with tools.late_results(polled) as messages:
+            assert messages == polled
+        assert await session.take_results() == []
+        assert str(double.bodies[-1]).count("built a") == 1
+        assert double.refusals == []
+
+
 async def test_m4_a_failed_call_is_a_failed_late_result(double: Double) -> None:
     double.add(Turn(Thinking("A plan."), Call("build", {"what": "a"})), Turn(Thinking("Fine."), "It runs."), "Stopped.")
     async with Runtime(TOOLS) as runtime:

@@ -7,7 +7,7 @@ without its thoughts.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -52,10 +52,25 @@ def calls_of(history: Sequence[ModelMessage]) -> Iterator[AnsweredCall]:
 
 
 def delivered_executions(history: Sequence[ModelMessage]) -> set[str]:
-    """Return the executions whose late results are in a history."""
-    calls = (each.call for each in calls_of(history) if each.call.tool_name == TASK_RESULT)
-    ids = {call.tool_call_id: str(call.args_as_dict().get("execution_id")) for call in calls}
-    return {execution_id for call_id, execution_id in ids.items() if call_id.startswith(late_id(execution_id))}
+    """Return the executions whose late results are in a history: delivered ones, and those that the model fetched."""
+    found: set[str] = set()
+    for _, call, answer in calls_of(history):
+        if call.tool_name == TASK_RESULT:
+            arguments = call.args_as_dict()
+            execution_id = str(arguments.get("execution_id"))
+            is_late = call.tool_call_id.startswith(late_id(execution_id))
+            if is_late or (not arguments.get("offset") and _is_result(answer, execution_id)):
+                found.add(execution_id)
+    return found
+
+
+def _is_result(answer: ModelRequestPart | None, execution_id: str) -> bool:
+    """Return whether an answer of `task_result` is a result, and not the status of an execution that has not ended."""
+    if not isinstance(answer, ToolReturnPart) or answer.outcome != "success":
+        return False
+    content: object = answer.content
+    status = cast("dict[str, object]", content) if isinstance(content, dict) else {}
+    return status.get("execution_id") != execution_id or "status" not in status
 
 
 def check_complete(history: Sequence[ModelMessage]) -> None:
