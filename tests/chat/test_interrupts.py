@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from callboard import Runtime, Session, ToolContext, tool
+from callboard.chat.conversation import Conversation
 from callboard.chat.turn_lease import TurnLease
 from callboard.sessions.session import live_session
 from callboard.testing import ManualClock
@@ -103,18 +104,22 @@ async def test_c3_an_interrupt_while_a_person_is_asked_withdraws_the_question(st
 async def test_c3_an_interrupt_that_comes_while_a_turn_pauses_is_not_lost(
     store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pausing, end = asyncio.Event(), TurnLease.end
+    pausing, stopped, end, stop = asyncio.Event(), asyncio.Event(), TurnLease.end, Conversation.stop
 
     async def slowly(lease: TurnLease, *given: Any) -> None:
-        if not pausing.is_set():
-            pausing.set()
-            await asyncio.sleep(0.01)
+        pausing.set()
+        await stopped.wait()
         await end(lease, *given)
+
+    def noted(conversation: Conversation) -> None:
+        stop(conversation)
+        stopped.set()
 
     script = Script([("pay", '{"amount":5}')])
     async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
         session = await runtime.open("s", "u")
         monkeypatch.setattr(TurnLease, "end", slowly)
+        monkeypatch.setattr(Conversation, "stop", noted)
         turn = asyncio.ensure_future(session.say("Pay."))
         await pausing.wait()
         assert await session.interrupt()

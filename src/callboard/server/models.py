@@ -295,6 +295,10 @@ class AnswerRequest(Incoming):
     def _has_one_outcome(self) -> Self:
         if ("answer" in self.model_fields_set) == (self.error is not None):
             raise ValueError("Send either an answer or an error.")
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_hash_that_was_shown(self) -> Self:
         if "arguments_hash" in self.model_fields_set and self.arguments_hash is None:
             raise ValueError(
                 "There is no arguments_hash where the payload was left out: read the request with "
