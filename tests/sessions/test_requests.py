@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, Json, SecretStr, computed_field
 from pydantic_core import from_json
 
 from callboard import Limits, OpenRequest, RetryPolicy, Runtime, Session, Tool, ToolContext, ToolError, tool
@@ -228,6 +228,28 @@ async def test_m3_hash_of_the_arguments_does_not_reveal_secrets(make: Make) -> N
         await session.call("unlock", {"pin": "1234"}, call_id="a")
         [row] = await live_session(session).requests()
         assert arguments_hash(row) == arguments_hash(replace(row, fingerprint="of another pin"))
+
+
+async def test_m3_an_answer_may_be_of_a_type_that_writes_another_form_than_it_reads(make: Make) -> None:
+    class Size(BaseModel, extra="forbid"):
+        width: int = Field(description="Centimetres", serialization_alias="w")
+        note: Json[list[int]] = Field(description="Numbers, as JSON", exclude=True)
+
+        @computed_field
+        def double(self) -> int:
+            return 2 * self.width
+
+    @tool(answer=Size)
+    async def measure(what: Annotated[str, "What to measure"]) -> None:
+        """Ask for a size."""
+
+    async with make(measure) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("measure", {"what": "door"}, call_id="a")
+        with pytest.raises(AnswerInvalid, match="w: "):
+            await session.answer((await the_request(session)).id, {"w": 3, "note": "[1]"})
+        await session.answer((await the_request(session)).id, {"width": 3, "note": "[1]"})
+        assert (await ended(session, outcome.execution_id)).value == {"w": 3, "double": 6}
 
 
 async def test_m3_edited_arguments_keep_masked_secrets(make: Make) -> None:

@@ -104,8 +104,8 @@ def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, 
         else:
             status = "answered"
         if tool is not None and tool.answer is not None:
-            document = tool.result.write(tool.name, _validator(tool).validate_json(document))
-        return status, document
+            tool.result.write(tool.name, _validator(tool).validate_json(document))
+        return status, document  # as it was given: a type may write its values in another form than it reads
     except ValidationError as error:
         problems = problems_of(error)
         lines = [f"- {problem['path'] or 'answer'}: {problem['message']}" for problem in problems]

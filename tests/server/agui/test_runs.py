@@ -222,6 +222,17 @@ async def test_h3_new_page_can_answer_a_front_end_call() -> None:
         assert page.results == {call_id: ["yes"]}
 
 
+@pytest.mark.parametrize("content", ["7e9999", "[1e999]", "[" * 195 + "]" * 195], ids=["id", "infinite", "deep"])
+async def test_h3_page_result_that_cannot_be_stored_as_json_is_text(content: str) -> None:
+    async with site() as s:
+        page = Page(s)
+        end = await page.run("confirm {}", tools=[CONFIRM])
+        [call_id] = end["outcome"]["pendingToolCallIds"]
+        end = await page.run({"id": "r", "role": "tool", "toolCallId": call_id, "content": content}, tools=[CONFIRM])
+        assert end["outcome"] == {"type": "success"}
+        assert page.results == {call_id: [content]}
+
+
 @pytest.mark.parametrize("brought", [[CONFIRM], []])
 async def test_h3_front_end_call_survives_a_restart(tmp_path: Path, brought: list[Any]) -> None:
     store = f"sqlite:///{tmp_path / 'callboard.db'}"

@@ -8,7 +8,9 @@ import pytest
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
+from callboard.protocols.mcp import elicitation
 from callboard.protocols.mcp.forms import form_of
+from callboard.storage.errors import StoreUnavailable
 from tests.server.conftest import Served, until
 from tests.server.mcp.stage import ERAS, Colour, Gates, Journey, connected, stage, text_of
 
@@ -137,6 +139,35 @@ async def test_h4_m3_answer_on_the_page_ends_the_question_of_the_client() -> Non
         await served.post(f"/api/requests/{request['request_id']}/answer", answer, x_user="ann")
         assert text_of(await calling) == "paid 5"
         await withdrawn.wait()
+
+
+async def test_h4_m3_answer_is_delivered_when_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elicitation, "RETRY_DELAY", 0.0)
+    person = Person({"approved": True})
+    async with stage(Gates()) as served, connected(served, "legacy", elicitation_callback=person) as client:
+        store = served.runtime.store
+        read, outages = store.request, [StoreUnavailable("The store does not answer.")] * 2
+
+        async def unsteady(*args: Any) -> Any:
+            if outages:
+                raise outages.pop()
+            return await read(*args)
+
+        monkeypatch.setattr(store, "request", unsteady)
+        assert text_of(await client.call_tool("pay", {"amount": 5})) == "paid 5"
+        assert (len(person.asked), outages) == (1, [])
+
+
+async def test_h4_m3_call_whose_question_failed_unexpectedly_is_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: Any) -> Any:
+        raise RuntimeError("a fault of the server")
+
+    monkeypatch.setattr(elicitation, "deliver_answer", broken)
+    person = Person({"approved": True})
+    async with stage(Gates()) as served, connected(served, "legacy", elicitation_callback=person) as client:
+        acknowledged = json.loads(text_of(await client.call_tool("pay", {"amount": 5})))
+        assert acknowledged["status"] == "waiting"
+        assert len(await open_requests(served)) == 1
 
 
 async def test_h4_state_of_another_call_user_or_client_is_refused() -> None:

@@ -1,11 +1,13 @@
 """The front-end tools of a run, and the results that the client sends for their calls."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from ag_ui.core import Tool as PageTool
 from pydantic_core import from_json
 
+from ...jsonrules.depth import MAX_DEPTH, exceeds_depth
 from ...sessions.client_tools import make_client_tools
 from ...sessions.live_session import LiveSession
 from ...storage.rows import RequestRow
@@ -30,11 +32,15 @@ def is_for_page(row: RequestRow) -> bool:
 
 
 def page_answer(content: str, error: str | None) -> Any:
-    """Return a page's result of a call for the model. JSON content is parsed."""
-    value: Any = content
-    if content[:1] in '{["0123456789-tfn':
-        try:
-            value = from_json(content, allow_inf_nan=False)
-        except ValueError:
-            value = content
+    """Return a page's result of a call for the model. JSON content is parsed, unless its value cannot be stored."""
+    value = _parsed(content) if content[:1] in '{["0123456789-tfn' else content
     return value if error is None else {"error": error, "content": value}
+
+
+def _parsed(content: str) -> Any:
+    try:
+        value = from_json(content, allow_inf_nan=False)
+        written = json.dumps(value, allow_nan=False).encode()  # a number such as 1e999 is read as an infinite one
+    except ValueError:
+        return content
+    return content if exceeds_depth(written, MAX_DEPTH - 1) else value

@@ -1,7 +1,7 @@
 """Asks handshake clients for answers, while their calls wait."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp import types
@@ -10,12 +10,16 @@ from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
 from ...sessions.answers import AnswerInvalid
-from ...sessions.session import Session
+from ...sessions.session import Session, live_session
+from ...storage.errors import StoreUnavailable
 from .client_inputs import ELICIT, LIST_ROOTS, SAMPLE, ClientInput, Reply, deliver_answer, problem_text
 from .connections import Context
 
 ATTEMPTS = 3
 """The number of times that a user is asked, if the answers are not valid."""
+
+RETRY_DELAY = 1.0
+"""Seconds until an answer is delivered again, while the store is away. Its user is not asked again."""
 
 
 _MODELS: dict[str, tuple[Any, type[types.Result]]] = {
@@ -63,6 +67,14 @@ class Elicitations:
             await asyncio.wait(self._tasks.values())
 
     async def _ask(self, question: ClientInput) -> None:
+        is_answered = False
+        try:
+            is_answered = await self._is_answered(question)
+        finally:
+            if not is_answered:  # also after an unexpected error: the call does not wait for this client any more
+                self.dismissed.add(question.request.id)
+
+    async def _is_answered(self, question: ClientInput) -> bool:
         problem: str | None = None
         make, answer = _MODELS[question.method]
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
@@ -71,13 +83,17 @@ class Elicitations:
                 request = make.model_validate(question.to_wire(problem))
                 result = await self._ctx.session.send_request(request, answer, metadata=related)
                 dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-                reply = await deliver_answer(self._session, question, dumped)
+                return await self._deliver(question, dumped) is Reply.ANSWERED
             except AnswerInvalid as error:
                 problem = problem_text(error)
-                continue
             except (MCPError, ValidationError):  # the client cannot answer after all
                 break
-            if reply is Reply.ANSWERED:
-                return
-            break
-        self.dismissed.add(question.request.id)
+        return False
+
+    async def _deliver(self, question: ClientInput, result: Mapping[str, Any]) -> Reply:
+        """Deliver an answer, as often as it takes until the store answers."""
+        while True:
+            try:
+                return await deliver_answer(self._session, question, result)
+            except StoreUnavailable:
+                await live_session(self._session).services.clock.sleep(RETRY_DELAY)
