@@ -438,6 +438,23 @@ async def test_b8_events_are_kept_by_age(shared_url: str) -> None:
         assert seqs(await read(session, 3, expired.value.first - 1)) == [3, 4, 5]
 
 
+async def test_b8_events_are_kept_by_age_without_a_store() -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, clock=clock, keep_for=600.0) as runtime:
+        session = await runtime.open("s", "ann")
+        heard: list[int] = []
+        for _ in range(4):
+            await session.notice("n")
+            await clock.advance(250.0)
+        session.subscribe(lambda events: heard.extend(event.seq for event in events))
+        await session.notice("n")
+        with pytest.raises(CursorExpired) as expired:
+            await read(session, 1)
+        assert seqs(await read(session, 3, expired.value.first - 1)) == [3, 4, 5]
+        await clock.advance(1_000.0)
+        assert (session.board.first_seq, session.board.last_seq, heard) == (6, 5, [5])
+
+
 async def test_b8_events_of_sessions_that_are_not_open_are_trimmed(
     shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

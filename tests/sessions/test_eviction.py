@@ -99,6 +99,37 @@ async def test_e6_referenced_session_works_after_its_eviction(shared_url: str) -
         assert await runtime.open("s", "ann") is session
 
 
+async def test_e6_session_that_was_evicted_and_used_again_is_evicted_again(shared_url: str) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        for number in range(3):
+            await session.call("quick", {"number": number})
+            assert len(runtime.sessions) == 1, "it counts for the limits of its user"
+            await idle(clock, session)
+            assert (len(runtime.sessions), is_away(session)) == (0, True)
+
+
+async def test_e6_session_without_references_is_freed_after_it_was_evicted_and_used_again(shared_url: str) -> None:
+    @tool
+    async def long() -> str:
+        """Return a long text, which is charged to the session's memory."""
+        return "x" * 10_000
+
+    clock = ManualClock()
+    async with Runtime([long], store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "ann")
+        await idle(clock, session)
+        await session.call("long")
+        assert runtime.sessions.budget.kept > 10_000
+        known = weakref.ref(live_session(session))
+        await idle(clock, session)
+        del session
+        await settle()
+        gc.collect()
+        assert (known(), runtime.sessions.budget.kept) == (None, 0)
+
+
 async def test_e6_session_in_use_is_not_evicted(shared_url: str) -> None:
     clock = ManualClock()
     async with Runtime(TOOLS, store=shared_url, clock=clock) as runtime:

@@ -14,6 +14,7 @@ from callboard import Event, Limits, Runtime, Session, ToolContext, tool
 from callboard.events.event import encode_event
 from callboard.sessions.ids import SessionNotFound
 from callboard.sessions.session import live_session
+from callboard.sessions.session_rows import session_row
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict
 
@@ -176,7 +177,7 @@ async def test_e2_id_reused_by_another_user_reveals_nothing_to_a_process_that_kn
         await hers.call("slow")
         await asyncio.wait_for(started.wait(), SOON)
         await live_session(hers).settle()
-        row = live_session(hers).row()
+        row = session_row(live_session(hers))
         before = len(heard)
         theirs = [encode_event("system_notice", 1.0, b'{"message":"bob\'s business"}') for _ in range(20)]
         await store.delete("x")

@@ -12,6 +12,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from callboard import Runtime, ToolContext, ToolError, tool
+from callboard.execution.outcome import OutcomeStatus
 from callboard.sessions.ids import SessionIdInvalid, SessionNotFound
 from callboard.sessions.live_session import LiveSession
 from callboard.sessions.session import live_session
@@ -19,7 +20,7 @@ from callboard.storage.errors import StoreError
 from callboard.storage.rows import SessionRow
 from callboard.testing import ManualClock
 
-from .conftest import SOON, Make, board_of, ended, stored
+from .conftest import SOON, Make, board_of, ended, stored, until
 
 pytestmark = pytest.mark.anyio
 
@@ -129,6 +130,42 @@ async def test_g6_options_of_a_session_hold_in_every_process_with_any_clock(shar
         await _seen(here, lambda found: not found.open)
         await here.open("s", "ann")
         await _seen(there, lambda found: found.open)
+
+
+async def test_g6_session_that_a_program_holds_loses_the_tools_that_another_process_took_away(shared_url: str) -> None:
+    async with Runtime(TOOLS, store=shared_url) as here, Runtime(TOOLS, store=shared_url) as there:
+        held = await here.open("s", "ann")
+        assert (await held.call("now")).status is OutcomeStatus.SUCCEEDED
+        narrowed = await there.open("s", "ann", namespaces=["files"])
+        await until(lambda: not live_session(held).is_current)  # the store has notified the process
+        refused = await held.call("now")
+        assert (str(refused.error), [each.namespace for each in held.tools()]) == ("There is no tool 'now'.", ["files"])
+        await narrowed.close()
+        await until(lambda: not live_session(held).is_current)
+        await held.call("now")
+        assert not held.is_open
+
+
+async def test_e2_session_that_a_program_holds_runs_nothing_after_another_process_deleted_it(shared_url: str) -> None:
+    ran: list[int] = []
+
+    @tool(idempotent=True)
+    async def count() -> None:
+        """Count."""
+        ran.append(1)
+
+    async with Runtime([count], store=shared_url) as runtime:
+        held = await runtime.open("s", "ann")
+        async with stored(shared_url) as store:
+            await store.delete("s", live_session(held).created_at)
+        runtime.sessions.notified("s")
+        outcome = await held.call("count", call_id="c")
+        assert (str(outcome.error), outcome.call_id, ran) == ("The session was deleted.", "c", [])
+        with pytest.raises(SessionNotFound):
+            await held.post({"kind": "user_input", "text": "Hello"})
+        assert (await (await runtime.open("s", "ben")).call("count")).status is OutcomeStatus.SUCCEEDED
+        assert (await held.call("count")).error is not None, "the id belongs to another user now"
+        assert ran == [1]
 
 
 async def test_g6_delayed_read_of_a_session_does_not_undo_newer_options(

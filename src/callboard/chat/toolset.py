@@ -52,6 +52,7 @@ class SessionToolset(AbstractToolset[Any]):
         return f"callboard:{self._session.id}"
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        await self._live.refresh()
         if self._defer and self._session.has_pending_work:
             await self._deferred.close_answered(ctx.messages)
         return {

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +20,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..sessions.conversation_scope import ConversationScope
-from ..sessions.ids import is_valid_id
+from ..sessions.ids import SessionNotFound, is_valid_id
 from ..storage.errors import Conflict
 from ..tools.context import ClientContext
 from ..tools.snapshot import Snapshot
@@ -95,6 +96,8 @@ class SessionTurnIO:
         rendering = self._history.state.rendering
         if not rendering.awaits_response:
             return []
+        with suppress(SessionNotFound):  # it is deleted, and the turn ends with its next write
+            await self._session.refresh()
         await self._lease.begin()
         messages = rendering.messages()
         if rendering.has_files:

@@ -7,13 +7,14 @@ behind reads from the store.
 
 import asyncio
 import logging
+from bisect import bisect_left
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
 from ..budget import LARGE, Budget, MemoryAccount
 from ..errors import CallboardError
-from .event import Event, Events
+from .event import Event, Events, encoded_time, iso_time
 
 log = logging.getLogger("callboard.events")
 
@@ -282,6 +283,11 @@ class Board:
             self._account.remove(_large(self._lines[:count]))
         del self._lines[:count]
         self._first += count
+
+    def drop_before(self, timestamp: float) -> None:
+        """Drop the events before a time, after delivering them."""
+        self._flush()
+        self._drop_oldest(bisect_left(self._lines, iso_time(timestamp), key=encoded_time))
 
     def _evict(self, size: int) -> None:
         """Drop the oldest events until that many bytes are free, after delivering them."""

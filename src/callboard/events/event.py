@@ -103,6 +103,12 @@ def encode_event(kind: str, timestamp: float, data: bytes) -> bytes:
     return b'{"kind":"%b","at":"%b","data":%b}' % (kind.encode(), iso_time(timestamp), data)
 
 
+def encoded_time(event: bytes) -> bytes:
+    """Return the time of an encoded event. Such times sort like the times that they stand for."""
+    start = event.index(b'","at":"') + len(b'","at":"')
+    return event[start : event.index(b'"', start)]
+
+
 _from, _until, _latest = 0.0, 0.0, b""
 
 

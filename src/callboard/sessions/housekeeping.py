@@ -77,6 +77,9 @@ class Housekeeping:
             if self._recover:
                 self._background.run(self.expire_requests())
             self._cache.evict_idle(self._clock.monotonic() - self._idle_after)
+        elif self._retention.seconds is not None:
+            for session in self._cache:
+                session.board.drop_before(self._clock.time() - self._retention.seconds)
         self._schedule()
 
     async def trim(self, in_memory: Iterable[str]) -> None:

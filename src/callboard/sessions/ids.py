@@ -1,6 +1,7 @@
 """Ids that callers choose, for sessions, users and calls, and their errors."""
 
 from ..errors import CallboardError
+from ..storage.text import is_storable
 
 MAX_ID = 200
 """Largest number of characters of an id."""
@@ -40,3 +41,11 @@ def check_id(name: str, value: str) -> None:
         raise SessionIdInvalid(f"{name} is {value!r}; it must be a string.")
     if not is_valid_id(value):
         raise SessionIdInvalid(f"{name} must have 1 to {MAX_ID} printable characters.")
+
+
+def check_channel(channel: str | None) -> None:
+    """Raise `SessionIdInvalid` for a text that cannot be the channel of a session."""
+    if channel is not None and channel.__class__ is not str:
+        raise SessionIdInvalid(f"channel is {channel!r}; it must be a string, such as 'text'.")
+    if channel is not None and not is_storable(channel):
+        raise SessionIdInvalid("channel must not contain a NUL character or a lone surrogate.")

@@ -11,6 +11,7 @@ from ..storage.rows import RequestRow
 from ..storage.session_list import ListPosition, SessionSummary
 from ..storage.titles import fold_title
 from .live_session import LiveSession
+from .session_rows import session_row
 
 
 def list_live_sessions(
@@ -50,7 +51,7 @@ def _active_at(session: LiveSession) -> float:
 def _summary(session: LiveSession, active_at: float, waiting: int) -> SessionSummary:
     calls = session.calls.unfinished
     is_running = session.is_processing or any(each.request is None or not each.request.asks_person for each in calls)
-    row = replace(session.row(), last_seq=session.board.last_seq)
+    row = replace(session_row(session), last_seq=session.board.last_seq)
     usage = None if session.current_conversation is None else session.current_conversation.usage
     stored = None if usage is None else usage.encode()
     return SessionSummary(row, active_at, waiting, is_running, len(session.index.entries), stored)

@@ -26,7 +26,7 @@ from ..shortening import shorten
 from ..storage import patience
 from ..storage.change import Change, TitleWrite
 from ..storage.errors import StoreUnavailable, StoreUnconfirmed
-from ..storage.rows import IdempotencyRow, RequestRow, SessionRow
+from ..storage.rows import IdempotencyRow, RequestRow
 from ..tools.context import ClientContext
 from ..tools.definition import Tool
 from ..tools.snapshot import Snapshot
@@ -57,6 +57,14 @@ class SessionHost(StoreSync, Protocol):
 
     def converse(self, session: "LiveSession") -> ConversationPort | None:
         """Make the conversation of a session; None if the runtime has no model."""
+        ...
+
+    def is_current(self, session_id: str) -> bool:
+        """Whether a session is in memory, and no other process has changed it."""
+        ...
+
+    async def refresh(self, session: "LiveSession") -> None:
+        """Bring a session up to date, and back into memory. Raises `SessionNotFound` if it is deleted."""
         ...
 
     async def log_out(self, session: "LiveSession", grace: float, idempotency: IdempotencyRow | None = None) -> None:
@@ -320,29 +328,15 @@ class LiveSession:
         """Note that the session is in use, which keeps it in memory."""
         self._touched_at = self.services.clock.monotonic()
 
-    def row(self) -> SessionRow:
-        """Return the row to store for this session now."""
-        view = self.toolbox.view
-        return SessionRow(
-            id=self.id,
-            user_id=self.user_id,
-            namespaces=None if view.namespaces is None else tuple(sorted(view.namespaces)),
-            channel=view.channel,
-            allow=None if view.allow is None else tuple(sorted(view.allow)),
-            tools=tuple(tool.name for tool in self.tools()),
-            open=self.open,
-            wake=self.wake,
-            created_at=self.created_at,
-            updated_at=self.services.clock.time(),
-            given_title=self.title.given,
-            auto_title=self.title.automatic,
-        )
+    @property
+    def is_current(self) -> bool:
+        """Whether the session is in memory, and no other process has changed it, as far as this process knows."""
+        return not self.deleted and (not self.durable or self._host.is_current(self.id))
 
-    def apply(self, row: SessionRow) -> None:
-        """Apply a stored row to this live session."""
-        self.toolbox.view = View.of(row.namespaces, row.channel, row.allow)
-        self.open, self.wake, self.writes = row.open, None if row.wake is None else Wake(row.wake), row.writes
-        self.title = SessionTitle(row.given_title, row.auto_title)
+    async def refresh(self) -> None:
+        """Bring a session that is not current up to date, and back into memory. Raises `SessionNotFound`."""
+        if not self.is_current:
+            await self._host.refresh(self)
 
     async def check_deleted(self) -> bool:
         """Return whether the session is deleted, also if its id belongs to a new session."""

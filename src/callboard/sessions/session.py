@@ -12,12 +12,14 @@ from ..events.board import Board, Subscription
 from ..events.event import Event, Events
 from ..events.routing import Family, Side
 from ..execution.execution import Priority
-from ..execution.outcome import Outcome
+from ..execution.failures import session_deleted
+from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
 from ..spelling import known_names
 from ..tools.snapshot import Snapshot
 from ..turns import Turn
 from .conversation_port import Messages
+from .ids import SessionNotFound
 from .live_session import LiveSession
 from .open_request import OpenRequest
 from .posting import post_event
@@ -42,6 +44,11 @@ class Session:
     def _running(self) -> LiveSession:
         self._live.check_running()
         return self._live
+
+    async def _current(self) -> LiveSession:
+        live = self._running()
+        await live.refresh()
+        return live
 
     @property
     def id(self) -> str:
@@ -83,7 +90,18 @@ class Session:
         the outcome is `started` and the result comes later: on the board, and from `result`. The same `call_id` again
         gives the first call's outcome. Raises `CallIdInvalid`.
         """
-        return self._live.call(name, arguments, call_id, priority)
+        if self._live.is_current:
+            return self._live.call(name, arguments, call_id, priority)
+        return self._refreshed_call(name, arguments, call_id, priority)
+
+    async def _refreshed_call(
+        self, name: str, arguments: Any, call_id: str | None, priority: Priority | str
+    ) -> Outcome:
+        try:
+            live = await self._current()
+        except SessionNotFound:
+            return Outcome(OutcomeStatus.FAILED, "", call_id or "", name, None, session_deleted())
+        return await live.call(name, arguments, call_id, priority)
 
     async def result(self, execution_id: str, timeout: float | None = None) -> Outcome:
         """Wait for the end of an execution, at most `timeout` seconds. Raises `ToolError` (not_found).
@@ -147,7 +165,7 @@ class Session:
         Raises `PostingRefused` for a kind that the side may not post, `EventInvalid` for a wrong shape, and the errors
         of `answer` for an answer.
         """
-        return await post_event(self._running(), event, side=side)
+        return await post_event(await self._current(), event, side=side)
 
     async def answer(self, request_id: str, answer: Any, *, arguments_hash: str | None = None) -> int:
         """Answer a request: with `{"approved": True}`, or with what the tool asks for. Returns the event's number.
@@ -156,7 +174,7 @@ class Session:
         Raises `ToolError` (not_found), `RequestClosed`, or `ArgumentsMismatch` and `AnswerInvalid`, after which the
         request is still open.
         """
-        return await self._running().answer(request_id, answer, arguments_hash=arguments_hash)
+        return await (await self._current()).answer(request_id, answer, arguments_hash=arguments_hash)
 
     async def requests(self) -> list[OpenRequest]:
         """Return the requests that wait for a person's answer, oldest first."""
@@ -173,7 +191,7 @@ class Session:
 
         To return at once, post a `user_input` instead. Raises `CallboardError` if the runtime has no model.
         """
-        return await self._running().conversation().say(text)
+        return await (await self._current()).conversation().say(text)
 
     @property
     def is_processing(self) -> bool:

@@ -70,6 +70,10 @@ class SessionCache:
         """Note that a session was read from the store."""
         self._stale.discard(session_id)
 
+    def is_current(self, session_id: str) -> bool:
+        """Return whether a session is in memory, and need not be read again before it is used."""
+        return session_id in self._in_memory and session_id not in self._stale
+
     def is_stale(self, session_id: str) -> bool:
         """Return whether a session must be read again before it is used."""
         return session_id in self._stale

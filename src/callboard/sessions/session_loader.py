@@ -16,6 +16,7 @@ from .ledger import DirectLedger, Ledger
 from .live_session import LiveSession, SessionHost
 from .services import Services
 from .session_cache import SessionCache
+from .session_rows import apply_row, session_row
 from .store_ledger import StoreLedger
 
 MEMORY_EVENTS, CACHED_EVENTS = 10_000, 500
@@ -32,6 +33,14 @@ class Retention:
     """Age up to which events are kept; None: no limit."""
     executions: int
     """Ended executions to keep in memory."""
+
+
+@dataclass(slots=True)
+class Restores:
+    """Number of sessions that were read from the store, and of reads that failed."""
+
+    succeeded: int = 0
+    failed: int = 0
 
 
 class SessionLoader:
@@ -51,21 +60,25 @@ class SessionLoader:
         self._boards = boards
         self._retention = retention
         self._store = services.store
-        self.restored = self.restore_failures = 0
-        """Number of sessions that were read from the store, and of reads that failed."""
+        self.restores = Restores()
 
     async def find_or_load(self, session_id: str) -> LiveSession | None:
         """Return a session as it is now, from memory or from the store, without logging its user in."""
         session = self._cache.known.get(session_id)
-        if session is not None and self._cache.is_stale(session_id) and not await self.reconcile(session):
-            session = None
-        if session is None:
-            return await self.load(session_id)
-        if self._cache.get(session_id) is None:
-            await self._restore(session)  # it was evicted, and is still referenced
-            self._cache.add(session)
+        if session is not None and await self.refresh(session):
+            return session
+        return await self.load(session_id)
+
+    async def refresh(self, session: LiveSession) -> bool:
+        """Bring a session up to date, and back into memory if it was evicted. False if the session is deleted."""
+        if not session.deleted and self._cache.is_stale(session.id):
+            await self.reconcile(session)
+        if not session.deleted and self._cache.get(session.id) is None:  # it was evicted, and is still referenced
+            await self._restore(session)
+            if not session.deleted:
+                self._cache.add(session)
         session.touch()
-        return session
+        return not session.deleted
 
     async def find_all(self, session_ids: Iterable[str]) -> dict[str, LiveSession | None]:
         """Return sessions from memory as they are, and others from the store.
@@ -87,7 +100,7 @@ class SessionLoader:
         try:
             row = await self._store.session(session_id)
         except StoreError:
-            self.restore_failures += 1
+            self.restores.failed += 1
             raise
         if row is None:
             return None
@@ -96,7 +109,7 @@ class SessionLoader:
                 return await self.find_or_load(session_id)
             self._cache.delete(known)
         session = self._make(session_id, row.user_id, View.of(row.namespaces, row.channel, row.allow), row)
-        session.apply(row)
+        apply_row(session, row)
         await self._restore(session, row)
         return session
 
@@ -107,7 +120,7 @@ class SessionLoader:
         session = self._make(session_id, user_id, view, None)
         session.wake = wake
         try:
-            await session.ledger.write(Change(session_id, session=session.row(), idempotency=idempotency))
+            await session.ledger.write(Change(session_id, session=session_row(session), idempotency=idempotency))
         except (Conflict, StoreError) as error:
             self._cache.discard(session)
             if isinstance(error, StoreError | IdempotencyConflict):
@@ -120,13 +133,13 @@ class SessionLoader:
             # Another process of the same user may have been faster.
             session.created_at = row.created_at
             session.ledger.pin_session(row.created_at)
-            session.apply(row)
+            apply_row(session, row)
         return session
 
     async def write(self, session: LiveSession, idempotency: IdempotencyRow | None = None) -> None:
         """Store the row of a session, and apply the stored one, which another process may have written meanwhile."""
         try:
-            await session.ledger.write(Change(session.id, session=session.row(), idempotency=idempotency))
+            await session.ledger.write(Change(session.id, session=session_row(session), idempotency=idempotency))
         except (Conflict, StoreError):
             self._mark_unsure(session)
             raise
@@ -144,7 +157,7 @@ class SessionLoader:
     async def write_closed(self, session: LiveSession, idempotency: IdempotencyRow | None = None) -> None:
         """Store that a session is logged out."""
         session.open = False
-        closed = Change(session.id, session=session.row(), made_at=session.created_at, idempotency=idempotency)
+        closed = Change(session.id, session=session_row(session), made_at=session.created_at, idempotency=idempotency)
         try:
             await session.ledger.write(closed)
         except (AlreadyWritten, IdempotencyConflict):
@@ -169,7 +182,7 @@ class SessionLoader:
             self._cache.delete(session)
             return False
         if row.writes > session.writes:
-            session.apply(row)
+            apply_row(session, row)
         return True
 
     def _mark_unsure(self, session: LiveSession) -> None:
@@ -181,9 +194,9 @@ class SessionLoader:
         try:
             await session.results.restore(row)
         except StoreError:
-            self.restore_failures += 1
+            self.restores.failed += 1
             raise
-        self.restored += 1
+        self.restores.succeeded += 1
 
     def _make(self, session_id: str, user_id: str, view: View, row: SessionRow | None) -> LiveSession:
         services, durable, keep = self._services, self._store.durable, self._retention.events or MEMORY_EVENTS

@@ -22,7 +22,6 @@ from ..storage.owners import QueuedCall
 from ..storage.rows import IdempotencyRow, OwnerRow
 from ..storage.session_list import ListPosition, SessionSummary
 from ..storage.store import NO_LIMIT, Store
-from ..storage.text import is_storable
 from ..storage.writer import Writer
 from ..tools.definition import Tool
 from ..tools.registry import Registry
@@ -38,7 +37,7 @@ from .conversation_scope import ConversationScope
 from .dispatcher import Dispatcher
 from .heartbeat import Heartbeat
 from .housekeeping import Housekeeping
-from .ids import SessionIdInvalid, check_id, not_found
+from .ids import check_channel, check_id, not_found
 from .live_list import list_live_sessions
 from .live_session import LiveSession
 from .logout import finish_work
@@ -47,7 +46,7 @@ from .recovery import Recovery
 from .requests import Requests
 from .services import Services
 from .session_cache import SessionCache
-from .session_loader import Retention, SessionLoader
+from .session_loader import Restores, Retention, SessionLoader
 from .waiting_calls import WaitingCalls
 from .waker import Waker
 from .workers import Workers
@@ -182,10 +181,7 @@ class SessionManager:
             return known
         check_id("session_id", session_id)
         check_id("user_id", user_id)
-        if channel is not None and channel.__class__ is not str:
-            raise SessionIdInvalid(f"channel is {channel!r}; it must be a string, such as 'text'.")
-        if channel is not None and not is_storable(channel):
-            raise SessionIdInvalid("channel must not contain a NUL character or a lone surrogate.")
+        check_channel(channel)
         view, new_wake = View.of(namespaces, channel, allow), None if wake is None else parse_wake(wake)
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             session = await self._loader.find_or_load(session_id)
@@ -294,14 +290,9 @@ class SessionManager:
         self._cache.on_delete.append(notify)
 
     @property
-    def restored(self) -> int:
-        """Number of sessions that were read from the store."""
-        return self._loader.restored
-
-    @property
-    def restore_failures(self) -> int:
-        """Number of reads of sessions that failed."""
-        return self._loader.restore_failures
+    def restores(self) -> Restores:
+        """The reads of sessions from the store."""
+        return self._loader.restores
 
     def watch(self, listener: TurnListener) -> Callable[[], None]:
         """Notify a listener of turns that run in this process. Returns the function that ends this."""
@@ -319,6 +310,15 @@ class SessionManager:
     def converse(self, session: LiveSession) -> ConversationPort | None:
         """Make the conversation of a session; None if the runtime has no model."""
         return None if self.conversations is None else self.conversations(ConversationScope(session))
+
+    def is_current(self, session_id: str) -> bool:
+        """Whether a session is in memory, and no other process has changed it."""
+        return self._cache.is_current(session_id)
+
+    async def refresh(self, session: LiveSession) -> None:
+        """Bring a session up to date, and back into memory. Raises `SessionNotFound` if it is deleted."""
+        if not await self._loader.refresh(session):
+            raise not_found(session.id)
 
     async def log_out(self, session: LiveSession, grace: float, idempotency: IdempotencyRow | None = None) -> None:
         """Log a session out. See `Session.close`."""

@@ -127,8 +127,8 @@ class RuntimeCollector(Collector):
         restores = CounterMetricFamily(
             "callboard_session_restores", "Sessions read from the store.", labels=("result",)
         )
-        restores.add_metric(("succeeded",), session_manager.restored)
-        restores.add_metric(("failed",), session_manager.restore_failures)
+        restores.add_metric(("succeeded",), session_manager.restores.succeeded)
+        restores.add_metric(("failed",), session_manager.restores.failed)
         yield restores
 
     def _store(self) -> Iterator[Metric]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from ...protocols.problem import Problem
 from ...sessions.ids import MAX_ID, check_id
 from ...sessions.live_session import LiveSession
+from ...sessions.session_rows import session_row
 from ...storage.rows import IdempotencyRow, SessionRow
 from ...storage.session_list import ListPosition, SessionSummary
 from ...storage.titles import clean_title
@@ -140,7 +141,7 @@ async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
 
 
 def _live(session: LiveSession) -> SessionInfo:
-    info = _stored(session.row())
+    info = _stored(session_row(session))
     info.last_seq, info.has_pending_work = session.board.last_seq, session.has_pending_work
     return info
 
