@@ -22,7 +22,7 @@ from callboard.storage.rows import RequestRow
 from callboard.testing import ManualClock, settle
 from callboard.types import RequestPurpose
 
-from .conftest import SOON, Make, board_of, dead, ended, rewrite, seen, stored, until
+from .conftest import SOON, Make, board_of, dead, ended, left_behind, rewrite, seen, stored, until
 
 pytestmark = pytest.mark.anyio
 
@@ -738,6 +738,39 @@ async def test_m3_approved_call_that_waits_for_a_slot_runs_after_a_restart(share
         session = await runtime.open("s", "ann")
         assert [(await ended(session, each)).value for each in ids] == ["a", "b"]
     assert sorted(begun) == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
+async def test_m3_edited_call_that_waits_for_a_slot_runs_after_a_restart(shared_url: str, killed: bool) -> None:
+    used: list[Any] = []
+
+    @tool(mode="human")
+    async def charge(pin: Annotated[SecretStr, "The pin"], amount: Annotated[int, "How much"]) -> str:
+        """Charge a card, after an approval."""
+        used.append((pin.get_secret_value(), amount))
+        return "charged"
+
+    @tool(mode="background", idempotent=True)
+    async def occupy() -> None:
+        """Hold the only slot."""
+        await asyncio.Event().wait()
+
+    async with Runtime([charge, occupy], store=shared_url, limits=Limits(total=1)) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("charge", {"pin": "1234", "amount": 5}, call_id="c")
+        occupied = (await session.call("occupy")).execution_id
+        [request] = await session.requests()
+        await session.answer(request.id, {"approved": True, "arguments": {**request.payload, "amount": 7}})
+        await until(lambda: runtime.manager.queued == 1)
+    if killed:
+        await left_behind(shared_url, outcome.execution_id, "s", lambda row: row)
+    async with Runtime([charge, occupy], store=shared_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert (await ended(session, outcome.execution_id)).value == "charged"
+        assert used == [("1234", 7)]
+        again = await session.call("charge", {"pin": "1234", "amount": 5}, call_id="c")
+        assert again.value == "charged", "the caller's id stands for what it sent"
+        await session.cancel(occupied)
 
 
 async def test_m3_answer_is_used_although_the_store_is_away_when_the_call_is_recovered(

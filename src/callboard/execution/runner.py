@@ -76,11 +76,15 @@ class Runner:
                 answer = answer or await self._ask(execution)
                 if answer is None or not self._accept(execution, answer):
                     return
-                if self.queue_of is not None and (queue := self.queue_of(execution)) is not None:
+                queue = None if self.queue_of is None else self.queue_of(execution)
+                if queue is None:
+                    await self._take_slot_again(execution)
+                if answer.document is not None:  # not before it has a slot: see `_edit`
+                    self._edit(execution, answer.document)
+                if queue is not None:
                     execution.scope.use_answer(execution)
                     self._finishing.hand_over(execution, queue)
                     return
-                await self._take_slot_again(execution)
             while True:
                 execution.next_attempt()
                 if self._observers:
@@ -152,13 +156,18 @@ class Runner:
         elif tool.handler is None:
             self._finishing.succeed(execution, tool.result.write(execution.name, decision.value))
         else:
-            if decision.document is not None:
-                execution.edit_arguments(
-                    decision.document, mask_document(tool, decision.document, self._registry.argument_size)
-                )
-                execution.set_arguments(tool.arguments.parse(execution.name, execution.document))
             return True
         return False
+
+    def _edit(self, execution: Execution, document: bytes) -> None:
+        """Replace the arguments by those of a person.
+
+        A call that waits for a slot keeps its own arguments: if another process continues it, that one compares them
+        with the request before it uses the answer.
+        """
+        tool = execution.tool
+        execution.edit_arguments(document, mask_document(tool, document, self._registry.argument_size))
+        execution.set_arguments(tool.arguments.parse(execution.name, document))
 
     async def _take_slot_again(self, execution: Execution) -> None:
         """Take a slot for a call that a person has approved. Without a free one, it waits in the queue."""
