@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from callboard import RetryPolicy, Runtime, Session, ToolContext, ToolError, tool
+from callboard import RetryPolicy, Runtime, Session, Settings, ToolContext, ToolError, tool
 from callboard.storage.errors import StoreUnavailable
 from callboard.testing import Harness, ManualClock, settle
 
@@ -106,6 +106,40 @@ async def test_x2_next_attempt_gets_the_recorded_value_and_the_recorded_error() 
         assert (await call).value == "done"
     assert seen == ["1 permission No b today, 1."] * 3
     assert runs == {"a": 1, "b": 1}
+
+
+@tool(mode="background", idempotent=True, retry=RetryPolicy(max_attempts=2, base_delay=0.0))
+async def sweep(ctx: ToolContext, steps: Annotated[int, "How many steps"]) -> int:
+    """Make many calls with keys, and fail once after them."""
+    for step in range(steps):
+        await ctx.call("count", {"name": f"{step}"}, key=f"step {step}")
+    if ctx.attempt == 1:
+        raise ToolError("Busy.", category="transient")
+    return steps
+
+
+async def test_x2_keys_are_known_to_the_next_attempt_however_many_there_are() -> None:
+    async with Runtime([count, sweep], keep_executions=10) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("sweep", {"steps": 300})
+        assert (await ended(session, outcome.execution_id)).value == 300
+        assert set(runs.values()) == {1}
+        for _ in range(100):
+            await session.call("count", {"name": "another"})
+        assert len(session.executions()) < 100, "they are dropped when no attempt can ask for them"
+
+
+async def test_x2_key_that_may_have_been_used_is_refused_when_memory_is_full() -> None:
+    async with Runtime([count, sweep], keep_executions=10, settings=Settings(max_session_bytes=100_000)) as runtime:
+        session = await runtime.open("s", "ann")
+        outcome = await session.call("sweep", {"steps": 300})
+        failed = (await ended(session, outcome.execution_id)).error
+        assert failed is not None
+        assert failed.category == "resource"
+        assert failed.message.startswith("The call with the key 'step 0' was not made")
+        assert set(runs.values()) == {1}
+        assert len(runs) == 300, "the first attempt is not limited"
+        assert len(session.executions()) < 250
 
 
 async def test_x2_next_attempt_waits_for_the_call_of_an_attempt_that_timed_out() -> None:

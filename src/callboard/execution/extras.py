@@ -46,6 +46,8 @@ class Extras:
     """Whether it is stored for the workers of its queue. Otherwise another call may have its id."""
     trace: str | None = None
     """The trace context of its call, in the format of the header `traceparent`."""
+    keys_dropped: bool = False
+    """Whether nested calls with keys were dropped from memory, so that an unknown key may have been used."""
 
 
 class OptionalState:
@@ -121,6 +123,10 @@ class OptionalState:
         return None if self.extras is None else self.extras.trace
 
     @property
+    def keys_dropped(self) -> bool:
+        return self.extras is not None and self.extras.keys_dropped
+
+    @property
     def handed_over(self) -> bool:
         """Whether this process sent it to a queue, so that a worker carries it out."""
         return self.extras is not None and self.extras.lost and bool(self.extras.queue)
@@ -153,6 +159,9 @@ class OptionalState:
 
     def set_trace(self, trace: str) -> None:
         self._set().trace = trace
+
+    def mark_keys_dropped(self) -> None:
+        self._set().keys_dropped = True
 
     def mark_stored(self) -> None:
         self._set().stored = True

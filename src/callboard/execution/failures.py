@@ -2,6 +2,7 @@
 
 import logging
 import traceback
+from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -112,6 +113,20 @@ def key_conflict(key: str, known: Execution) -> ToolError:
     """Return the failure of a nested call whose key was used for another call."""
     message = f"The key {key!r} was used before, for {known.name} with other arguments. Use a new key."
     return ToolError(message, category=ErrorCategory.VALIDATION)
+
+
+def key_dropped(key: str) -> ToolError:
+    """Return the failure of a nested call with a key that an earlier attempt may have used."""
+    message = f"The call with the key {key!r} was not made: an earlier attempt may have made it, and there were too "
+    message += "many calls with keys to keep them all in memory. With a store, they are found there."
+    return ToolError(message, category=ErrorCategory.RESOURCE, retryable=False)
+
+
+def value_of(outcome: Outcome) -> Any:
+    """Return the value of a nested call that has ended. Raises its error."""
+    if outcome.error is not None:
+        raise NestedFailure(outcome.tool, outcome.error)
+    return outcome.value
 
 
 def presentable(error: ToolError) -> tuple[ToolError, bytes]:

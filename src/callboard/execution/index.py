@@ -15,8 +15,9 @@ class ExecutionIndex:
     """Executions in the order of their calls. Live ones, those with late results and the newest `retain` are kept.
 
     Finished ones with large arguments or results are bounded by their bytes too. With a store, only their arguments and
-    results are dropped; without one they are dropped themselves, even with late results. Most executions are never
-    looked up, so the table of ids is filled on the first look-up.
+    results are dropped; without one they are dropped themselves, even with late results. Without a store, nested calls
+    with keys are also kept while a later attempt of their caller may make them again, and bounded by their bytes. Most
+    executions are never looked up, so the table of ids is filled on the first look-up.
     """
 
     __slots__ = (
@@ -51,7 +52,7 @@ class ExecutionIndex:
         """The executions whose callers chose an id, by that id."""
         self._stored = stored
         self._large: dict[str, tuple[Execution, int]] = {}
-        """Finished executions with large arguments or results and their bytes, in the order of their ends."""
+        """Finished executions that are bounded by their bytes, and these bytes, mostly in the order of their ends."""
         self._account = MemoryAccount(budget or Budget(), user_id, self._evict)
 
     @property
@@ -89,8 +90,7 @@ class ExecutionIndex:
         if execution.id in self._large or (self._stored and not execution.settled):
             return
         if size := _bytes_of(execution):
-            self._account.add(size)
-            self._large[execution.id] = execution, size
+            self._count(execution, size)
 
     def add_recovered(self, execution: Execution) -> None:
         """Add an execution that another process began. It replaces an older one of the same id."""
@@ -125,6 +125,7 @@ class ExecutionIndex:
         """Drop the oldest finished executions."""
         surplus, visited = self.finished - self.retain, 0
         kept: list[Execution] = []
+        keyed: list[Execution] = []
         for each in self.entries:
             if surplus <= 0:
                 break
@@ -135,15 +136,30 @@ class ExecutionIndex:
             surplus -= 1
             if each.delivers_late and each.id in self.waiting:
                 kept.append(each)
+            elif each.parent is not None and self._may_be_repeated(each):
+                kept.append(each)
+                if each.id not in self._large:
+                    keyed.append(each)
             elif self._by_id or self._large or each.call_id is not each.id:  # else it is in no table
                 self._drop(each)
         self.finished -= visited - len(kept)
         self.entries[:visited] = kept
         # The more were kept, the longer it takes until they are visited again.
         self._limit = len(self.entries) + max(self._slack, len(kept) // 8)
+        for each in keyed:  # last: this may drop others
+            self._count(each, _all_bytes_of(each))
+
+    def _may_be_repeated(self, execution: Execution) -> bool:
+        """Return whether a later attempt of its caller may make a call again, of which only this index knows."""
+        parent = execution.parent
+        return parent is not None and parent.ended is None and execution.is_keyed and not self._stored
+
+    def _count(self, execution: Execution, size: int) -> None:
+        self._account.add(size)
+        self._large[execution.id] = execution, size
 
     def _evict(self, size: int) -> None:
-        """Drop the large executions that ended first until so many bytes are free."""
+        """Drop the executions that are bounded by their bytes, the first ones first, until so many bytes are free."""
         freed = 0
         while freed < size and self._large:
             execution, weight = self._large.pop(next(iter(self._large)))
@@ -151,6 +167,8 @@ class ExecutionIndex:
             if self._stored:
                 execution.unload()
             else:
+                if execution.parent is not None and self._may_be_repeated(execution):
+                    execution.parent.mark_keys_dropped()
                 self._remove(execution)
         self._account.remove(freed)
 
@@ -173,8 +191,17 @@ class ExecutionIndex:
         return object.__sizeof__(self) + sum(map(getsizeof, (self.entries, self._by_id, self._by_call)))
 
 
+def _parts_of(execution: Execution) -> tuple[bytes, bytes, bytes]:
+    """Return its arguments and its result."""
+    shown = execution.display_arguments if execution.display_arguments is not execution.document else b""
+    return execution.document, shown, execution.result_json or b""
+
+
 def _bytes_of(execution: Execution) -> int:
     """Return the bytes of its arguments and its result, each only if it is large."""
-    shown = execution.display_arguments if execution.display_arguments is not execution.document else b""
-    parts = (execution.document, shown, execution.result_json or b"")
-    return sum(len(part) for part in parts if len(part) > LARGE)
+    return sum(len(part) for part in _parts_of(execution) if len(part) > LARGE)
+
+
+def _all_bytes_of(execution: Execution) -> int:
+    """Return the bytes of an execution with its arguments and its result."""
+    return getsizeof(execution) + sum(map(len, _parts_of(execution)))

@@ -26,7 +26,7 @@ from ..types import Mode
 from .admission import Admission, CallScope
 from .breakers import Breakers, BreakerStatus
 from .execution import Execution, Priority, Scope
-from .failures import NestedFailure, conflict, interrupted, key_conflict
+from .failures import NestedFailure, conflict, interrupted, key_conflict, key_dropped, value_of
 from .finishing import Finishing
 from .lifecycle import Status
 from .limits import Limits, SlotLimiter
@@ -270,8 +270,10 @@ class ExecutionManager:
         if call_id is not None:
             recorded = await scope.recorded_call(parent, call_id, tool.name, document) if scope.durable else None
             if recorded is not None:
-                return _value_of(recorded)
+                return value_of(recorded)
             execution = scope.index.by_call(call_id)
+            if execution is None and parent.keys_dropped and parent.attempt > 1:
+                raise NestedFailure(tool.name, key_dropped(str(key)))
         if execution is None:
             execution = self._new(scope, tool, tool.name, document, call_id)
             parent.adopt(execution)
@@ -284,13 +286,13 @@ class ExecutionManager:
             else:
                 await self._yield()
             if execution.handed_over:
-                return _value_of(await scope.calls.end_elsewhere(execution))
+                return value_of(await scope.calls.end_elsewhere(execution))
             if scope.durable and (key is not None or execution.lost):
                 await scope.settle()
             if parent.lost or (execution.lost and not execution.settled):  # its handler must not go on here
                 raise asyncio.CancelledError
             in_store = execution.unloaded or execution.lost
-            return _value_of(await scope.stored_outcome(execution) if in_store else execution.outcome())
+            return value_of(await scope.stored_outcome(execution) if in_store else execution.outcome())
         except asyncio.CancelledError:
             if key is None or parent.stop_reason is None:  # else the next attempt may wait for it
                 self.cancel(execution)
@@ -374,13 +376,6 @@ class ExecutionManager:
     def forget(self, scope: Scope) -> None:
         """Drop the breakers of a session that has ended."""
         self._breakers.forget(scope)
-
-
-def _value_of(outcome: Outcome) -> Any:
-    """Return the value of a nested call that has ended. Raises its error."""
-    if outcome.error is not None:
-        raise NestedFailure(outcome.tool, outcome.error)
-    return outcome.value
 
 
 def _has_arguments(known: Execution, document: bytes) -> bool:
