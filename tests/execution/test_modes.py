@@ -368,6 +368,29 @@ async def test_m2_fraction_out_of_range_is_the_handlers_error(fraction: float) -
         assert "tool_progress" not in harness.kinds()
 
 
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ((0.5,), "stage is 0.5; it must be a non-empty string."),
+        ((None,), "stage is None; it must be a non-empty string."),
+        (("pages", 0.5, 12), "message is 12; it must be a string or None."),
+        (("pages", "0.5"), "fraction is '0.5'; it must be a number from 0 to 1."),
+        (("pages", True), "fraction is True; it must be a number from 0 to 1."),
+    ],
+)
+async def test_m2_progress_of_another_type_is_the_handlers_error(given: tuple[Any, ...], problem: str) -> None:
+    @tool
+    async def job(ctx: ToolContext) -> None:
+        """Report progress."""
+        await ctx.progress(*given)
+
+    async with Harness(job) as harness:
+        outcome = await harness.session.call("job")
+        assert outcome.error is not None
+        assert problem in str(outcome.error.report)
+        assert "tool_progress" not in harness.kinds()
+
+
 @pytest.mark.parametrize("value", [object(), {"x": {1, 2, object()}}, "\ud800"], ids=["object", "nested", "surrogate"])
 async def test_m2_partial_that_is_not_json_is_the_handlers_error(value: Any) -> None:
     @tool

@@ -9,12 +9,16 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic_core import core_schema
 
+from ..checks import Check
 from ..errors import ToolError
 from ..user_documents import UserDocuments
 from ..user_memory import UserMemory
 
 MAX_KEY = 100
 """The number of characters of the key of a nested call."""
+
+
+_check = Check(TypeError)
 
 
 def is_valid_key(key: str) -> bool:
@@ -146,8 +150,15 @@ class ToolContext:
 
     async def progress(self, stage: str, fraction: float | None = None, message: str | None = None) -> None:
         """Report a stage, the completed fraction (0 to 1) and a message to people. Models do not see it."""
-        if fraction is not None and not 0.0 <= fraction <= 1.0:
-            raise ValueError(f"fraction is {fraction}; it must be from 0 to 1")
+        if stage.__class__ is not str:
+            _check.text("stage", stage)
+        if message is not None and message.__class__ is not str:
+            _check.text("message", message, optional=True)
+        if fraction is not None:
+            if fraction.__class__ is not float:
+                _check.number("fraction", fraction, "a number from 0 to 1")
+            if not 0.0 <= fraction <= 1.0:
+                raise ValueError(f"fraction is {fraction}; it must be from 0 to 1")
         await self._reporter.progress(stage, fraction, message)
 
     async def partial(self, value: Any) -> None:
