@@ -159,6 +159,12 @@ async def noisy(ctx: ToolContext) -> str:
 
 
 @tool(namespace="sample")
+async def disguised() -> dict[str, str]:
+    """Return text with control characters that JSON allows."""
+    return {"x\x9b": "\x9b31m\u202eabc\x7f"}
+
+
+@tool(namespace="sample")
 async def flood(ctx: ToolContext) -> None:
     """Post more events than are kept."""
     await asyncio.gather(*(ctx.progress("flooding", None, str(number)) for number in range(120_000)))
@@ -188,6 +194,7 @@ registry = Registry(
         gated,
         parent,
         noisy,
+        disguised,
         flood,
         broken,
     ]

@@ -18,7 +18,7 @@ from callboard import Event, OpenRequest
 from callboard.cli.commands.demo import Tour
 from callboard.cli.terminal.keyboard import LineEditor
 from callboard.cli.terminal.request_form import RequestForm
-from callboard.cli.terminal.screen import line_of
+from callboard.cli.terminal.screen import JsonScreen, line_of
 from callboard.demo.tools import Delivery
 from callboard.events.event import encode_event
 from callboard.sessions.answers import Approval
@@ -311,6 +311,16 @@ def test_a_failed_turn_is_a_line() -> None:
     error = {"category": "resource", "message": "The session had 2 turns, which is the limit."}
     event = Event(1, encode_event("turn_failed", 0.0, to_json({"turn_id": "t1", "error": error})))
     assert str(line_of(event)) == "error  resource: The session had 2 turns, which is the limit"
+
+
+def test_control_characters_in_json_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\x9b31m\u202eabc\x7f"
+    JsonScreen().show(Event(1, encode_event("user_input", 0.0, to_json({"text": text}))))
+    shown = capsys.readouterr().out
+    assert (json.loads(shown)["data"]["text"], shown.isascii()) == (text, True)
+    form = RequestForm(request("send_payment", {"to": text}, APPROVAL, RequestPurpose.APPROVAL))
+    form.enter("e")
+    assert (json.loads(form.prompt.initial), form.prompt.initial.isascii()) == ({"to": text}, True)
 
 
 def test_arguments_that_are_not_json_answer_nothing() -> None:

@@ -238,6 +238,14 @@ def test_o3_events_are_lines_of_json_for_programs(run: Command, url: str) -> Non
     assert done.out.encode() == b"".join(Event(number, line).line + b"\n" for number, line in enumerate(posted, 1))
 
 
+def test_o3_control_characters_in_json_are_escaped(run: Command, url: str) -> None:
+    message = "\x9b31m\u202eabc\x7f"
+    post(url, encoded("system_notice", {"message": message}))
+    done = run("events", "s1", "--json")
+    assert json.loads(done.out)["data"]["message"] == message
+    assert done.out.isascii()
+
+
 # Cursors
 
 

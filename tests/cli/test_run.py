@@ -116,6 +116,18 @@ def test_o3_control_characters_are_escaped(run: Run, start: Start) -> None:
     assert "\x1b]0;" not in on_terminal.err
 
 
+def test_o3_control_characters_in_json_are_escaped(run: Run, start: Start) -> None:
+    value = {"x\x9b": "\x9b31m\u202eabc\x7f"}
+    done = run("disguised")
+    assert (done.code, json.loads(done.out)) == (0, value)
+    assert done.out.isascii()
+    on_terminal = start("disguised", terminal="out").end()
+    assert json.loads(re.sub(r"\x1b\[[\d;]*m", "", on_terminal.out)) == value
+    as_events = run("disguised", "--json")
+    assert as_events.out.isascii()
+    assert events(as_events.out)[-1]["data"]["value"] == value
+
+
 def test_o3_events_that_come_too_fast_are_counted(run: Run) -> None:
     done = run("flood")
     assert (done.code, done.out) == (0, "null\n")

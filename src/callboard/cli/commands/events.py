@@ -20,6 +20,7 @@ from ..output_pipe import wait_for_closed_output
 from ..process import CommandError, Exit
 from ..terminal.console import note
 from ..terminal.event_lines import EventLines
+from ..terminal.text import safe_json
 from .store import DEFAULT, Address, SessionId, find_session, use_store
 
 PAGE = 500
@@ -135,4 +136,4 @@ class BoardReader:
 
 
 def _print_json_line(event: Event) -> None:
-    sys.stdout.buffer.write(event.line + b"\n")
+    sys.stdout.buffer.write(safe_json(event.line.decode()).encode() + b"\n")

@@ -1,7 +1,6 @@
 """`callboard mcp`: serve tools over standard input and output to an MCP client, and configure the client."""
 
 import asyncio
-import json
 import logging
 from importlib import import_module
 from typing import Annotated, Any
@@ -17,7 +16,7 @@ from ..mcp_clients import ClientName, client_file, server_entry, write_entry
 from ..mcp_servers import ServerFiles, Servers, add_servers
 from ..options import Source
 from ..process import Exit, exit_on_interrupt
-from ..terminal.console import note
+from ..terminal.console import note, print_json
 from ..tool_source import load_registry
 from .store import Address
 
@@ -105,7 +104,7 @@ def install(
     file = client_file(client)
     entry = server_entry({"--tools": source, "--store": store, "--user": user}, is_typed=file.is_typed)
     if only_print:
-        typer.echo(json.dumps({file.section: {name: entry}}, indent=2, ensure_ascii=False))
+        print_json({file.section: {name: entry}})
     elif write_entry(file, name, entry, replace=force):
         note(f"{file.path} has the server {name!r} now. Restart the client to use it.")
     else:

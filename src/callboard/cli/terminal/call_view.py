@@ -30,7 +30,7 @@ from ...execution.record import ExecutionRecord
 from ..output_pipe import wait_for_closed_output
 from ..process import Exit
 from .console import err, fail, is_interactive, out, print_json, print_problems, print_text
-from .text import attempt_of, compact, describe_error, describe_event, one_line, percent, safe, seconds
+from .text import attempt_of, compact, describe_error, describe_event, one_line, percent, safe, safe_json, seconds
 
 MAX_ROWS = 8
 """Rows drawn at once, at most: the call, and its newest nested calls."""
@@ -154,7 +154,7 @@ class JsonView(CallView):
         self._stream = stream
 
     def show(self, event: Event) -> None:
-        self._stream.write(event.line + b"\n")
+        self._stream.write(safe_json(event.line.decode()).encode() + b"\n")
         self._stream.flush()
 
     async def wait_for_closed(self) -> None:

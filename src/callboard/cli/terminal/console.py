@@ -12,13 +12,14 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 from rich.cells import cell_len
 from rich.console import Console
+from rich.highlighter import JSONHighlighter
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ...shortening import quoted
-from .text import compact, one_line, safe
+from .text import compact, one_line, safe, safe_json
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -36,11 +37,11 @@ def is_interactive(console: Console) -> bool:
 
 
 def print_json(data: Any) -> None:
-    """Print JSON, in colours on a terminal and plain elsewhere."""
+    """Print JSON, in colours on a terminal and plain elsewhere. Control characters are escaped."""
     unicode = (out.encoding or "").lower().startswith("utf")
-    text = json.dumps(data, indent=2, ensure_ascii=not unicode)
+    text = safe_json(json.dumps(data, indent=2, ensure_ascii=not unicode))
     if out.is_terminal:
-        out.print_json(text, ensure_ascii=not unicode)
+        out.print(JSONHighlighter()(text), soft_wrap=True)
     else:
         out.file.write(text + "\n")
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from ...sessions.open_request import OpenRequest
 from ...types import RequestPurpose
-from .text import compact, one_line
+from .text import compact, one_line, safe_json
 
 LATER = "later"
 """The word that leaves a request open whose form has been started."""
@@ -70,7 +70,7 @@ class RequestForm:
                 return Prompt("reason (Enter for none) > ")
             case _Step.EDIT:
                 draft = json.dumps(self.request.payload, ensure_ascii=False) if self._draft is None else self._draft
-                return Prompt(f"new arguments (or: {LATER}) > ", draft)
+                return Prompt(f"new arguments (or: {LATER}) > ", safe_json(draft))
             case _Step.FIELDS if self._fields:
                 field = self._fields[len(self._values)]
                 return Prompt(f"{self._tool}: {field}{_hint(_field(self._schema, field))} > ")

@@ -17,7 +17,7 @@ from ...events.kinds import EventKind
 from ...sessions.answers import REJECTED
 from .call_view import ProgressTable
 from .console import err, out, print_line
-from .text import describe_answer, describe_error, describe_event, fields, mapping, one_line, safe
+from .text import describe_answer, describe_error, describe_event, fields, mapping, one_line, safe, safe_json
 
 
 class Screen:
@@ -45,7 +45,7 @@ class JsonScreen(Screen):
     """Each event as a line of JSON on standard output; explanations go to standard error."""
 
     def show(self, event: Event) -> None:
-        out.file.write(event.line.decode() + "\n")
+        out.file.write(safe_json(event.line.decode()) + "\n")
         out.file.flush()
 
     def explain(self, text: str) -> None:

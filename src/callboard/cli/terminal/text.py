@@ -1,6 +1,7 @@
 """Text for people: an event, a value, an error or a duration on one line."""
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
@@ -149,6 +150,11 @@ def safe(text: str) -> str:
     return "".join(each if each in "\n\t" or not _is_control(each) else _visible(each) for each in text)
 
 
+def safe_json(text: str) -> str:
+    """JSON text with the same value, in which these characters are escaped too. JSON itself escapes only some."""
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def _is_control(character: str) -> bool:
     return character < " " or "\x7f" <= character <= "\x9f" or character in _REORDERING
 
@@ -159,3 +165,5 @@ def _visible(character: str) -> str:
 
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the order in which a terminal displays text."""
+_UNSAFE_IN_JSON = re.compile(f"[\x7f-\x9f{''.join(sorted(_REORDERING))}]")
+"""Characters that `safe` escapes and that JSON allows in strings."""
