@@ -56,10 +56,21 @@ def test_d1_sqlite_takes_no_options(url: str) -> None:
         open_store(url)
 
 
-def test_d2_address_that_cannot_be_read_is_not_repeated() -> None:
-    with pytest.raises(StoreError, match="cannot be read") as caught:
-        open_store("postgresql://ann:s3cret@host:port/name")
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://ann:s3cret@host:port/name", "cannot be read"),
+        ("postgresql://ann:else@s3cret@host:1/name", "cannot be read"),
+        ("postgresql://ann:s3cret[@host:s3cret/name", "cannot be read"),
+        ("ann:s3cret@host:1/name", "address without a scheme"),
+        ("ann:s3cret://x@host:1/name", "no store for such addresses"),
+    ],
+)
+def test_d2_address_that_cannot_be_read_is_not_repeated(url: str, said: str) -> None:
+    with pytest.raises(StoreError, match=said) as caught:
+        open_store(url)
     assert "s3cret" not in str(caught.value)
+    assert caught.value.__cause__ is None, "the driver's error has parts of the address"
 
 
 @pytest.mark.parametrize(

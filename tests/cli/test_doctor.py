@@ -93,6 +93,9 @@ def test_o3_doctor_checks_a_database_and_its_clock(run: Command, postgres_url: s
     [
         ("mysql://host/name", "There is no store for 'mysql' addresses."),
         ("postgresql://nobody:secret@127.0.0.1:1/x", "x at 127.0.0.1:1 does not answer. See that its server runs"),
+        ("postgresql://nobody:secret[@127.0.0.1:1/x", "x at 127.0.0.1:1 does not answer. See that its server runs"),
+        ("postgresql://nobody:else@secret@127.0.0.1:1/x", "special characters of the password in percent form"),
+        ("nobody:secret@127.0.0.1:1/x", "There is no store for an address without a scheme."),
         ("sqlite:////no/such/folder/x.db", "/no/such/folder/x.db cannot be made: its folder does not exist. Make the"),
     ],
 )

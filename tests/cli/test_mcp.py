@@ -95,6 +95,7 @@ def test_h4_o3_file_that_is_not_understood_is_left_alone(run: Any, tmp_path: Pat
 
 def test_h4_o3_wrong_options_are_refused_before_anything_is_written(run: Any, tmp_path: Path) -> None:
     assert "no module" in run("--client", "cursor", "--tools", "nothing:registry").err
-    secret = run("--client", "cursor", "--store", "postgresql://me:secret@host/name")
-    assert (secret.code, "CALLBOARD_STORE" in secret.err, "secret" in secret.err) == (Exit.USAGE, True, False)
+    for url in ("me:secret@host/name", "host/name?user=me&password=secret", "me:secret/[@host/name"):
+        secret = run("--client", "cursor", "--store", f"postgresql://{url}")
+        assert (secret.code, "CALLBOARD_STORE" in secret.err, "secret" in secret.err) == (Exit.USAGE, True, False)
     assert not (tmp_path / ".cursor").exists()

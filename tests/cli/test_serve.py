@@ -13,6 +13,7 @@ from callboard import CallboardError, Runtime
 from callboard.chat.model import ModelUnavailable, choose_model, compatible_model
 from callboard.cli.commands.doctor import Mark, check_model
 from callboard.cli.model_keys import check_key
+from callboard.cli.process import Exit
 from callboard.server import launch
 from callboard.testing.providers import OpenAIChatDouble
 from callboard.tools.definition import RESERVED_NAMESPACE
@@ -73,6 +74,31 @@ def test_g5_a_mistake_in_an_option_is_explained(
     assert done.code != 0
     assert message in " ".join(done.err.split())
     assert serve.options is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serve", "--base-url", "http://[s3cret", "--model", "x"], "The base URL cannot be read."),
+        (["serve", "--base-url", "ann:s3cret@h", "--model", "x"], "is not the URL of a server."),
+        (["tools", "list", "--mcp", "http://[s3cret@h"], "This is not the URL of an MCP server"),
+        (["tools", "list", "--mcp", "http://ann:s3cret/x@h"], "This is not the URL of an MCP server"),
+        (["mcp", "--store", "postgresql://ann:s3c[ret@h:x/db"], "The address of the PostgreSQL store cannot be read."),
+        (["worker", "--engine", "nats://ann:s3cret[@h"], "The address of NATS cannot be read."),
+    ],
+)
+def test_g5_a_wrong_address_is_not_repeated(serve: Serve, arguments: list[str], message: str) -> None:
+    done = serve(*arguments)
+    assert done.code == Exit.FAILED
+    assert message in " ".join(done.err.split())
+    assert not any(part in done.err for part in ("ann:", "s3c", "ret@"))
+
+
+def test_g5_an_address_with_a_bracket_is_shown_without_its_password(serve: Serve) -> None:
+    done = serve("serve", "--store", "postgresql://ann:s3c[ret@h:1/db")
+    assert done.code == 0
+    assert "postgresql://h:1/db" in done.out
+    assert "s3c" not in done.out + done.err
 
 
 def test_g5_the_tools_that_are_listed_are_the_tools_that_are_served(serve: Serve) -> None:

@@ -685,7 +685,7 @@ def test_d3_an_engine_needs_a_store_that_others_reach(store: str) -> None:
     [
         ("redis://localhost", "There is no engine for 'redis' addresses"),
         ("nats://", "names no host"),
-        ("nats://h:port", "not valid"),
+        ("nats://h:port", "cannot be read. Its port must be a number"),
         ("nats://h/a.b", "letters, digits"),
         ("nats://h?creds=/none", "The file of the option creds"),
         ("nats://h?secret=1", "has the option 'secret'"),
@@ -695,6 +695,15 @@ def test_d3_an_engine_needs_a_store_that_others_reach(store: str) -> None:
 def test_d3_wrong_addresses_are_explained(address: str, why: str) -> None:
     with pytest.raises(EngineError, match=why):
         open_engine(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["nats://ann:s3cret/x@h:1", "nats://ann:x/s3cret@h:1", "nats://ann:1/s3cret@h", "nats://ann:s3cret[@h:1"]
+)
+def test_d3_a_password_in_a_wrong_address_is_not_repeated(address: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        open_engine(address)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_d3_addresses_name_servers_and_a_deployment() -> None:

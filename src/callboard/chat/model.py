@@ -4,11 +4,11 @@ import os
 import re
 from importlib import import_module
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 
+from ..addresses import split_address, without_password
 from ..errors import CallboardError
 
 
@@ -45,11 +45,12 @@ def compatible_model(name: str, base_url: str) -> Model:
     `name` is the server's own name of the model; `openai:` before it is left out. The API key is that of
     `OPENAI_API_KEY`, if it is set. Raises `ModelUnavailable`.
     """
-    address = urlsplit(base_url)
+    address = split_address(base_url, "The base URL", ModelUnavailable)
+    shown = without_password(base_url)
     if address.scheme not in ("http", "https") or not address.hostname:
-        raise ModelUnavailable(f"{base_url!r} is not the URL of a server. An example: http://localhost:11434/v1")
+        raise ModelUnavailable(f"{shown!r} is not the URL of a server. An example: http://localhost:11434/v1")
     if name == "offline":
-        raise ModelUnavailable(f"Name the model that {base_url} serves, such as --model openai:llama3.2")
+        raise ModelUnavailable(f"Name the model that {shown} serves, such as --model openai:llama3.2")
     try:
         models, providers = (import_module(f"pydantic_ai.{each}.openai") for each in ("models", "providers"))
     except ImportError as error:

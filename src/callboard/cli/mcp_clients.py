@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, cast
-from urllib.parse import urlsplit
 
+from ..addresses import passwords
 from .process import CommandError, Exit
 
 _FILE = "sqlite:///"
@@ -52,7 +52,7 @@ def server_entry(options: Mapping[str, str | None], *, is_typed: bool) -> dict[s
     """Return the entry that starts `callboard mcp` with options, from any folder. Raises `CommandError`."""
     given = {name: value for name, value in options.items() if value is not None}
     if (store := given.get("--store")) is not None:
-        if urlsplit(store).password:
+        if passwords(store):
             raise CommandError(
                 "The password of the store would be written to the client's file. Leave --store out, and set "
                 "CALLBOARD_STORE in the environment of the client.",

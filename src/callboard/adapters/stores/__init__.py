@@ -42,14 +42,17 @@ def _database(url: str) -> "Backend":
     """Return the database at an address: the only place that distinguishes the two."""
     scheme, separator, _ = url.partition("://")
     if url and not separator:
+        if "@" in url:  # with a password, perhaps
+            raise StoreError("There is no store for an address without a scheme. Use postgresql://user@host/name.")
         file = f"sqlite:///{url.removeprefix('sqlite:')}"
         raise StoreError(
             f"There is no store for the address {url!r}. For a SQLite file, use {file}. "
             "Other stores are memory:// and postgresql://host/name."
         )
     if scheme not in _EXTRAS:
+        named = "such" if "@" in scheme or ":" in scheme else repr(scheme)  # with a password, perhaps
         raise StoreError(
-            f"There is no store for {scheme!r} addresses. Use memory://, sqlite:///file.db or postgresql://host/name."
+            f"There is no store for {named} addresses. Use memory://, sqlite:///file.db or postgresql://host/name."
         )
     try:
         if scheme == "sqlite":

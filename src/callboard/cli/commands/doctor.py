@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.text import Text
 
+from ...addresses import without_password
 from ...errors import CallboardError
 from ...runtime import open_engine, open_store, store_status
 from ...settings import GATE_PREFIX, PREFIX, Settings
@@ -208,7 +209,7 @@ def check_model(name: str, base_url: str | None = None) -> Check:
         models = import_module("callboard.chat.model")
         if base_url is not None:
             models.compatible_model(name, base_url)
-            return Check("model", Mark.OK, f"{name}, of {base_url}")
+            return Check("model", Mark.OK, f"{name}, of {without_password(base_url)}")
         models.choose_model(name)
     except ModuleNotFoundError:
         return Check("model", Mark.PROBLEM, "a package is missing", _install(["chat"]))

@@ -4,10 +4,10 @@ import asyncio
 import logging
 from importlib import import_module
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import typer
 
+from ...addresses import passwords
 from ...errors import MissingExtraError
 from ...runtime import Runtime
 from ...telemetry.logs import configure
@@ -50,7 +50,7 @@ def serve_mcp(
         stdio: Any = import_module("callboard.protocols.mcp.stdio")
     except ModuleNotFoundError as missing:
         raise MissingExtraError("MCP", "mcp") from missing
-    configure(level=logging.WARNING, secrets=[password] if (password := urlsplit(store).password) else [])
+    configure(level=logging.WARNING, secrets=passwords(store))
     runtime = Runtime(add_servers(load_registry(source), servers, server_files), store=store)
     exit_on_interrupt(Exit.INTERRUPTED)  # a thread reads standard input and cannot be cancelled
 

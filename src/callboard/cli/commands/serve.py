@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 from rich.padding import Padding
@@ -13,6 +12,7 @@ from rich.table import Table
 
 import callboard
 
+from ...addresses import passwords, without_password
 from ...errors import MissingExtraError
 from ...telemetry.logs import configure
 from ...tools.definition import RESERVED_NAMESPACE, Tool
@@ -80,8 +80,7 @@ def serve(
             from ...server import launch
         except ModuleNotFoundError as missing:
             raise MissingExtraError("The server", "server") from missing
-    addresses = [store, *(engine or "").split(",")]
-    secrets = [password for url in addresses if (password := urlsplit(url).password)]
+    secrets = passwords(store, *(engine or "").split(","))
     configure(json=as_json, level=logging.INFO if as_json else logging.WARNING, secrets=secrets)
     tools = load_served_registry(source, demo=not (mcp or mcp_config))
     add_servers(tools, mcp, mcp_config)
@@ -137,7 +136,4 @@ def _location(store: str) -> str:
     """The location of the data, without a password."""
     if store.startswith("sqlite:///"):
         return str(Path(store.removeprefix("sqlite:///")).absolute())
-    parts = urlsplit(store)
-    if parts.scheme == "memory":
-        return "in memory, lost when the server stops"
-    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+    return "in memory, lost when the server stops" if store == "memory://" else without_password(store)

@@ -6,7 +6,6 @@ import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import typer
 from rich.console import Group
@@ -14,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from ...addresses import passwords
 from ...errors import MissingExtraError, ToolError
 from ...execution.execution import Execution
 from ...runtime import Runtime
@@ -54,8 +54,7 @@ def worker(
     """
     if engine is None:
         raise CommandError("A worker needs an engine: --engine nats://host:4222, or CALLBOARD_ENGINE.", Exit.USAGE)
-    secrets = [password for url in (store, *engine.split(",")) if (password := urlsplit(url).password)]
-    configure(json=as_json, level=logging.INFO, secrets=secrets)
+    configure(json=as_json, level=logging.INFO, secrets=passwords(store, *engine.split(",")))
     names = [name.strip() for name in queues.split(",") if name.strip()]
     tools = load_served_registry(source)
     runtime = Runtime(tools, store=store, engine=engine, queues=names or ("",), concurrency=concurrency, grace=grace)

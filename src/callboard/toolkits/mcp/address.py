@@ -117,9 +117,16 @@ def _stdio(command: tuple[str, ...], env: Mapping[str, str], cwd: str | None) ->
 
 def http_address(url: str, headers: Mapping[str, str], transport: Literal["http", "sse"]) -> HttpAddress:
     """Return the address of a server at a URL. Raises `RegistrationError`."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise RegistrationError(f"{url!r} is not the URL of an MCP server: it must begin with https:// or http://.")
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("https", "http") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        shown = "This" if "@" in url else repr(url)  # it may have a password
+        raise RegistrationError(
+            f"{shown} is not the URL of an MCP server: it must begin with https:// or http://, and name a host."
+        )
     for name, value in headers.items():
         if not name or not (name + value).isprintable() or not (name + value).isascii():
             raise RegistrationError(f"The header {name!r} of the MCP server must be printable ASCII text.")

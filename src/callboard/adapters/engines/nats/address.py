@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
+from ....addresses import split_address
 from ....execution.engine import EngineError
 
 DEFAULT_NAME = "callboard"
@@ -30,11 +31,9 @@ class NatsAddress:
         servers: list[str] = []
         name, query = "", dict[str, str]()
         for part in url.split(","):
-            split = urlsplit(part.strip() if "://" in part else f"nats://{part.strip()}")
-            try:
-                host, port = split.hostname, split.port
-            except ValueError as error:
-                raise EngineError(f"The address of NATS is not valid: {error}.") from None
+            server = part.strip() if "://" in part else f"nats://{part.strip()}"
+            split = split_address(server, "The address of NATS", EngineError)
+            host, port = split.hostname, split.port
             if not host:
                 raise EngineError("The address of NATS names no host. Use nats://host:4222.")
             user = f"{split.netloc.rpartition('@')[0]}@" if "@" in split.netloc else ""
@@ -46,6 +45,8 @@ class NatsAddress:
                 f"The address of NATS has the option {min(unknown)!r}. The options are {', '.join(sorted(_OPTIONS))}."
             )
         name = name or DEFAULT_NAME
+        if "@" in name:  # of a password with a slash
+            raise EngineError("The address of NATS has @ in its path. Write / in a password as %2F.")
         if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
             raise EngineError(f"The name {name!r} of the deployment may have letters, digits, '_' and '-' only.")
         if not query.get("replicas", "1").isdigit():

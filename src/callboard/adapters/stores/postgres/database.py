@@ -302,11 +302,13 @@ def postgres_url(url: str) -> URL:
     """
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError) as error:
+    except (ArgumentError, ValueError):
+        parsed = None
+    if parsed is None or "@" in (parsed.host or ""):  # the host has a part of the password
         raise StoreError(
             "The address of the PostgreSQL store cannot be read. Use postgresql://user:password@host:port/name, with "
-            "special characters of the password in percent form."
-        ) from error
+            "special characters of the password in percent form, such as %40 for @."
+        )
     return parsed.set(drivername="postgresql+psycopg")
 
 
