@@ -9,9 +9,10 @@ import termios
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pytest
+from pydantic import BaseModel
 from pydantic_core import to_json
 
 from callboard import Event, OpenRequest
@@ -305,6 +306,40 @@ def test_a_started_form_can_be_left_open() -> None:
     assert form.problem == "how is required."
     assert form.enter("later") is None
     assert form.is_idle
+
+
+class Parcel(BaseModel):
+    """A parcel, asked for field by field."""
+
+    zip_code: str | None = None
+    pieces: Literal[10, 5, 2, 1] | None = None
+    size: Literal["s", "m"] | None = None
+    floor: int | str = 0
+    fragile: bool | None = None
+
+
+@pytest.mark.parametrize(
+    ("lines", "values"),
+    [
+        (["10115", "2", "2", "2", "y"], ["10115", 2, "m", 2, True]),
+        (["null", "10", "s", "0a", "no"], ["null", 10, "s", "0a", False]),
+        (["007", "3", "3", "true", "true"], ["007", "3", "3", "true", True]),
+    ],
+)
+def test_m3_a_line_is_the_value_that_the_field_accepts(lines: list[str], values: list[Any]) -> None:
+    form = RequestForm(request("ask_parcel", {}, Parcel.model_json_schema()))
+    form.enter("a")
+    *_, answer = [form.enter(line) for line in lines]
+    assert answer is not None
+    assert answer.value == dict(zip(Parcel.model_fields, values, strict=True))
+
+
+def test_m3_numbers_to_choose_from_have_no_positions() -> None:
+    form = RequestForm(request("ask_parcel", {}, Parcel.model_json_schema()))
+    form.enter("a")
+    assert form.prompt.text == "ask_parcel: zip_code (optional) > "
+    prompts = [form.prompt.text for _ in Parcel.model_fields if form.enter("") is None and not form.is_idle]
+    assert prompts[:2] == ["ask_parcel: pieces (10, 5, 2, 1) > ", "ask_parcel: size (1 s, 2 m) > "]
 
 
 def test_a_failed_turn_is_a_line() -> None:

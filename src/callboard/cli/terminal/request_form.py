@@ -157,34 +157,69 @@ def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _field(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The schema of a field, with its reference resolved."""
-    field = cast("Mapping[str, Any]", _properties(schema)[name])
-    reference = str(field.get("$ref", ""))
+    """The schema of a field, with its references resolved."""
+    field = _resolved(schema, cast("Mapping[str, Any]", _properties(schema)[name]))
+    return {**field, "anyOf": [_resolved(schema, each) for each in field["anyOf"]]} if "anyOf" in field else field
+
+
+def _resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = str(part.get("$ref", ""))
     found = cast("Mapping[str, Any]", schema.get("$defs") or {}).get(reference.removeprefix("#/$defs/"))
-    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else field
+    return {**cast("Mapping[str, Any]", found), **part} if isinstance(found, dict) else part
+
+
+def _choices(schema: Mapping[str, Any]) -> list[Any]:
+    """The values of a choice, which may be one of several alternatives, such as null."""
+    return [choice for each in _alternatives(schema) for choice in each.get("enum", ())]
+
+
+def _types(schema: Mapping[str, Any]) -> set[str]:
+    """The JSON types that a field accepts, those of choices and null aside."""
+    types: set[str] = set()
+    for each in _alternatives(schema):
+        if "enum" not in each:
+            types |= {given} if isinstance(given := each.get("type", ""), str) else set(given)
+    return types - {"null", ""}
+
+
+def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return schema.get("anyOf") or [schema]
+
+
+def _have_positions(choices: list[Any]) -> bool:
+    """Whether choices can be chosen by their positions, because none of them looks like one."""
+    return all(choice is None or (isinstance(choice, str) and not choice.isdecimal()) for choice in choices)
 
 
 def _hint(schema: Mapping[str, Any]) -> str:
     """A short hint at the values that a field accepts."""
-    if choices := schema.get("enum"):
-        return f" ({', '.join(f'{number} {compact(choice, 40)}' for number, choice in enumerate(choices, 1))})"
-    hint = "y/n" if schema.get("type") == "boolean" else compact(schema.get("description", ""), 80)
+    if choices := _choices(schema):
+        shown = [compact(choice, 40) for choice in choices]
+        numbered = [f"{number} {choice}" for number, choice in enumerate(shown, 1)]
+        return f" ({', '.join(numbered if _have_positions(choices) else shown)})"
+    hint = "y/n" if _types(schema) == {"boolean"} else compact(schema.get("description", ""), 80)
     if "default" in schema:
         default = schema["default"]
-        hint = f"{hint}; optional" if default == "" else f"{hint}; Enter for {compact(default, 40)}"
+        entered = "optional" if default in ("", None) else f"Enter for {compact(default, 40)}"
+        hint = f"{hint}; {entered}" if hint else entered
     return f" ({hint})" if hint else ""
 
 
 def _parse(schema: Mapping[str, Any], text: str) -> Any:
     """The value that a line means for a field. The tool validates it."""
-    choices = cast("list[Any]", schema.get("enum") or [])
-    if text.isdecimal() and 1 <= int(text[:4]) <= len(choices):
+    choices, types = _choices(schema), _types(schema)
+    for choice in choices:
+        if text == (choice if isinstance(choice, str) else json.dumps(choice)):
+            return choice
+    if text.isdecimal() and 1 <= int(text[:4]) <= len(choices) and _have_positions(choices):
         return choices[int(text[:4]) - 1]
-    if choices or schema.get("type") == "string":
-        return text
-    if schema.get("type") == "boolean" and text.lower() in ("y", "yes", "n", "no"):
+    if "boolean" in types and text.lower() in ("y", "yes", "n", "no"):
         return text.lower().startswith("y")
+    if "string" in types and not types & {"integer", "number"}:
+        return text
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return text
+    is_text = "string" in types and type(value) not in (int, float)
+    return text if is_text or (choices and not types) else value
