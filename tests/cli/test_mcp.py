@@ -93,6 +93,14 @@ def test_h4_o3_file_that_is_not_understood_is_left_alone(run: Any, tmp_path: Pat
     assert path.read_text() == content
 
 
+def test_h4_o3_removed_folder_is_named_as_the_cause(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "removed").mkdir()
+    monkeypatch.chdir(tmp_path / "removed")
+    (tmp_path / "removed").rmdir()
+    done = run("--client", "vscode", "--print")
+    assert (done.code, done.err) == (Exit.FAILED, "error: the current folder was removed. Change to another one.\n")
+
+
 def test_h4_o3_wrong_options_are_refused_before_anything_is_written(run: Any, tmp_path: Path) -> None:
     assert "no module" in run("--client", "cursor", "--tools", "nothing:registry").err
     for url in ("me:secret@host/name", "host/name?user=me&password=secret", "me:secret/[@host/name"):

@@ -95,6 +95,8 @@ def test_o3_the_option_overrides_the_environment(run: Command, tmp_path: Path) -
         ("memory://", "A store in memory is only visible to its own process. Name another one with --store."),
         ("nonsense", "There is no store for the address 'nonsense'. For a SQLite file, use"),
         ("sqlite:///", "A SQLite store needs a file: sqlite:///file.db."),
+        (f"sqlite:////tmp/{'x' * 300}.db", "The SQLite file /tmp/xxx"),
+        ("sqlite:////dev/null/x.db", "There is no file /dev/null/x.db."),
         ("postgresql://nobody:secret@127.0.0.1:1/x", "The PostgreSQL database x at 127.0.0.1:1 does not answer."),
     ],
 )

@@ -1,6 +1,7 @@
 """The `callboard` command: its sub-commands, and the exit code of each error."""
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -24,6 +25,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # rendering the help with Rich takes longer than all the rest of it
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+_OF_A_STREAM = {errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC}
+"""Errors of a standard stream that is closed, or whose disk is full."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -66,7 +70,7 @@ def _run() -> int:
         _discard_output()  # the reader has closed the pipe
         return Exit.OK
     except (OSError, UnicodeEncodeError) as error:
-        return _fail(f"the output cannot be written: {error}", Exit.FAILED)
+        return _fail(_problem(error), Exit.FAILED)
     except (typer.Abort, asyncio.CancelledError):  # Ctrl-C
         return _fail("stopped", Exit.INTERRUPTED)
     except typer.Exit as end:
@@ -83,6 +87,17 @@ def _fail(message: str, code: int) -> int:
     from .terminal.console import fail  # with Rich, which takes a while to load
 
     return fail(message, code)
+
+
+def _problem(error: OSError | UnicodeEncodeError) -> str:
+    """Describe an error of the system that no command expects."""
+    if isinstance(error, UnicodeEncodeError) or (error.filename is None and error.errno in _OF_A_STREAM):
+        return f"the output cannot be written: {error}"
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return "the current folder was removed. Change to another one."
+    return str(error)
 
 
 def _exit_code(error: CallboardError) -> Exit:

@@ -91,7 +91,14 @@ def require_store(url: str) -> None:
 def missing_file(url: str) -> str | None:
     """The name of the SQLite file, if it does not exist; None for any other store."""
     name = url.removeprefix(_FILE)
-    return name if url.startswith(_FILE) and not Path(name).exists() else None
+    if url.startswith(_FILE):
+        try:
+            Path(name).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return name
+        except OSError:
+            return None  # the store says why it cannot be opened
+    return None
 
 
 def refuse_memory(url: str) -> None:
