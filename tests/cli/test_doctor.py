@@ -1,12 +1,15 @@
 """`callboard doctor` for users and scripts (O3)."""
 
 import json
+import os
 import re
+import shutil
 import socket
 import sqlite3
 import tomllib
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +23,7 @@ from callboard.cli.commands.doctor import (
     OLDEST_TIME,
     Mark,
     check_clock,
+    check_engine,
     check_extras,
     check_python,
     unknown_variables,
@@ -106,6 +110,28 @@ def test_o3_doctor_reports_problems_of_a_store(run: Command, url: str, said: str
     assert said in store["found"]
     assert store["advice"] == "", "the error already says what to do"
     assert "secret" not in done.out + done.err
+
+
+def test_o3_doctor_finds_a_folder_that_may_not_be_written(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # the tests may run as a user that may write everywhere
+    store = checks(run("doctor", "--json"))["store"]
+    assert (store["state"], store["found"]) == ("problem", f"sqlite: {tmp_path} may not be written")
+    assert "the right to write the folder" in store["advice"]
+
+
+def test_o3_doctor_finds_a_full_disk(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=4096))
+    store = checks(run("doctor", "--json"))["store"]
+    assert (store["state"], store["found"]) == ("problem", f"sqlite: the disk of {tmp_path} is full")
+
+
+def test_o3_doctor_advises_on_an_engine_that_does_not_answer() -> None:
+    check = check_engine("nats://127.0.0.1:9", "memory://")
+    assert check.mark is Mark.PROBLEM
+    assert "See that its server runs with JetStream" in check.found
+    assert "Remove the stream" not in check.found + check.advice
 
 
 def test_o3_doctor_recognises_foreign_files(run: Command, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ async def test_d3_a_stream_that_cannot_be_used_is_reported(own_nats: NatsServer,
     assert len(await open_engine(nats).problems()) == 2
     (problem,) = [each for each in await open_engine(nats).problems() if "subjects" in each]
     assert name in problem
+    assert "Remove the stream" in problem
     info = await client.jetstream().stream_info(name)
     assert info.config.subjects == [f"{name}.other"], "it was not overwritten"
     await client.close()

@@ -105,7 +105,10 @@ class Engine(Protocol):
         ...
 
     async def problems(self) -> list[str]:
-        """Return what prevents the use of this engine, for an engine that is not open. Nothing is changed."""
+        """Return what prevents the use of this engine, and what to do, for an engine that is not open.
+
+        Nothing is changed.
+        """
         ...
 
     async def announce(self, describe: Callable[[], WorkerStatus]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import socket
 import sys
 import time
@@ -31,6 +32,8 @@ from .store import DEFAULT, Address, use_opened
 OLDEST_PYTHON = (3, 11)
 OLDEST_TIME = 1_767_225_600.0
 """The start of 2026: a clock that shows an earlier time is wrong."""
+MIN_FREE_BYTES = 1_000_000
+"""Free bytes of a disk with which a SQLite file can be made, and its tables."""
 MAX_CLOCK_SKEW = 5.0
 """Seconds by which two clocks may differ without a warning."""
 
@@ -175,6 +178,8 @@ def check_store(url: str) -> tuple[Check, bool]:
     except CallboardError as error:
         return Check("store", Mark.PROBLEM, str(error)), False
     kind = url.partition(":")[0]
+    if kind == "sqlite" and (problem := _folder_problem(Path(url.removeprefix("sqlite:///")))):
+        return problem, False
     if status.revision is None:
         return Check("store", Mark.OK, f"{kind}: empty; the first server creates its tables"), False
     if status.revision != status.newest:
@@ -186,6 +191,16 @@ def check_store(url: str) -> tuple[Check, bool]:
     except StoreError as error:
         return Check("store", Mark.PROBLEM, str(error)), False
     return Check("store", Mark.OK, f"{kind}: at the newest revision, {status.newest}"), bool(keys)
+
+
+def _folder_problem(file: Path) -> Check | None:
+    """Find out why a SQLite file cannot be made or grow."""
+    if not file.exists() and not os.access(file.parent, os.W_OK | os.X_OK):
+        advice = "Give this user the right to write the folder, or choose another --store."
+        return Check("store", Mark.PROBLEM, f"sqlite: {file.parent.absolute()} may not be written", advice)
+    if shutil.disk_usage(file.parent).free < MIN_FREE_BYTES:
+        return Check("store", Mark.PROBLEM, f"sqlite: the disk of {file.parent.absolute()} is full", "Make room on it.")
+    return None
 
 
 def check_clock(now: float, store: str) -> Check:
@@ -270,9 +285,7 @@ def check_engine(url: str, store: str) -> Check:
     except CallboardError as error:
         return Check("engine", Mark.PROBLEM, str(error))
     if problems:
-        return Check(
-            "engine", Mark.PROBLEM, "; ".join(problems), "Remove the stream, or use another name: nats://host/name"
-        )
+        return Check("engine", Mark.PROBLEM, "; ".join(problems))
     if not store.startswith("postgres"):
         return Check("engine", Mark.PROBLEM, "it answers", "An engine needs a store at a postgresql:// address.")
     return Check("engine", Mark.OK, "it answers, and its stream can be used")

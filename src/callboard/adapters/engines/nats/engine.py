@@ -261,9 +261,11 @@ class NatsEngine:
                 connect_timeout=3,
                 error_cb=self._error,
             )
-            return await self._find_differences(client, make=False)
+            found = await self._find_differences(client, make=False)
+            return [f"{each}. Remove the stream, or use another name: nats://host/name" for each in found]
         except (NatsError, OSError, TimeoutError) as error:
-            return [f"NATS at {self._address.shown} does not answer with JetStream: {error}"]
+            advice = "See that its server runs with JetStream, and that this is its address"
+            return [f"NATS at {self._address.shown} does not answer with JetStream: {error}. {advice}"]
         finally:
             await _close(client)
 
