@@ -73,6 +73,13 @@ def test_d2_address_that_cannot_be_read_is_not_repeated(url: str, said: str) -> 
     assert caught.value.__cause__ is None, "the driver's error has parts of the address"
 
 
+@pytest.mark.parametrize("option", ["ssl=true", "schema=public", "sslmode=require&pool_size=5"])
+def test_d2_an_unknown_option_is_named(option: str) -> None:
+    name = option.rpartition("&")[2].partition("=")[0]
+    with pytest.raises(StoreError, match=f"has the unknown option '{name}'. Options are those of libpq, such as ssl"):
+        open_store(f"postgresql://ann:s3cret@host/name?{option}")
+
+
 @pytest.mark.parametrize(
     ("url", "place"),
     [

@@ -309,6 +309,11 @@ def postgres_url(url: str) -> URL:
             "The address of the PostgreSQL store cannot be read. Use postgresql://user:password@host:port/name, with "
             "special characters of the password in percent form, such as %40 for @."
         )
+    if unknown := parsed.query.keys() - {each.keyword.decode() for each in psycopg.pq.Conninfo.get_defaults()}:
+        raise StoreError(
+            f"The address of the PostgreSQL store has the unknown option {min(unknown)!r}. Options are those of libpq, "
+            "such as sslmode=require."
+        )
     return parsed.set(drivername="postgresql+psycopg")
 
 
