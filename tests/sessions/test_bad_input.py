@@ -1,6 +1,7 @@
 """Mistakes of people, models and clocks: each is a clear error or is handled, without side effects (B3, E2)."""
 
 import re
+from functools import partial
 from typing import Annotated, Any
 
 import pytest
@@ -170,6 +171,10 @@ async def test_b1_clock_set_back_does_not_change_the_order(store_url: str) -> No
         await session.close()
 
 
+async def read(*events: Any) -> None:
+    """Read events, as a callback that is never awaited."""
+
+
 async def test_wrong_arguments_of_a_program_are_refused_where_they_are_given(make: Make) -> None:
     async with make(echo) as runtime:
         session: Any = await runtime.open("s", "ann")
@@ -179,10 +184,25 @@ async def test_wrong_arguments_of_a_program_are_refused_where_they_are_given(mak
             (lambda: session.events(family="chats"), "There is no family 'chats'. Did you mean 'chat'?"),
             (lambda: session.subscribe(None), "callback is None; it must be a function"),
             (lambda: session.subscribe(print, after=1.5), "after is 1.5; it must be a whole number"),
+            (
+                lambda: session.subscribe(read),
+                "callback is a coroutine function, which is not awaited. Read session",
+            ),
+            (lambda: session.subscribe(partial(read, 1)), "callback is a coroutine function"),
         ):
             with pytest.raises((TypeError, ValueError), match=re.escape(message)):
                 call()
         assert await board_of(session) == []
+
+
+@pytest.mark.parametrize("limit", [0, -1, None, 1.5, "5", True])
+async def test_a_limit_of_the_history_is_a_whole_number_of_at_least_one(make: Make, limit: Any) -> None:
+    async with make(echo) as runtime:
+        session = await runtime.open("s", "ann")
+        await session.call("echo", {"text": "a"})
+        with pytest.raises(TypeError, match=f"limit is {limit!r}; it must be (a whole number|at least 1)"):
+            await session.history(limit)
+        assert len(await session.history(1)) == 1
 
 
 async def test_wrong_model_is_named_with_what_is_expected() -> None:

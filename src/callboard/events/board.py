@@ -6,6 +6,7 @@ behind reads from the store.
 """
 
 import asyncio
+import inspect
 import logging
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
@@ -261,6 +262,8 @@ class Board:
         Raises `CursorExpired`. No event is missed: events are delivered before they are dropped. If they must be read
         from the archive and it fails or no longer has them, the delivery ends, and `ended` is called with the reason.
         """
+        if inspect.iscoroutinefunction(callback):
+            raise TypeError("callback is a coroutine function, which is not awaited. Read session.events() instead.")
         if after is not None and after + 1 < self._first and self._archive is None:
             raise CursorExpired(after, self._first)
         return Subscription(self, callback, self.last_seq if after is None else after, ended)

@@ -123,6 +123,7 @@ class Session:
 
         With `unfinished`, only of those that have not ended.
         """
+        _check.count("limit", limit, least=1)
         return await self._running().calls.history(limit, unfinished)
 
     def result_text(self, execution_id: str, offset: int = 0, length: int | None = None) -> str:
