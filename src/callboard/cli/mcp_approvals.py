@@ -11,14 +11,20 @@ from .process import CommandError, Exit
 from .terminal.console import note, print_json
 
 
-def approve_tools(files: Sequence[str], names: Collection[str], *, every: bool) -> None:
-    """Approve tools of the servers in files, or show the tools that were changed. Raises `CommandError`."""
+def approve_tools(files: Sequence[str], names: Collection[str], *, every: bool) -> Exit:
+    """Approve tools of the servers in files, or show the tools that were changed. Raises `CommandError`.
+
+    Returns `Exit.FAILED` if a server is not connected, so that its tools are not known.
+    """
     toolkit = load_toolkit()
-    asyncio.run(_approve([each for file in files for each in toolkit.mcp_toolsets(file)], names, every))
+    toolsets = [each for file in files for each in toolkit.mcp_toolsets(file)]
+    return Exit.OK if asyncio.run(_approve(toolsets, names, every)) else Exit.FAILED
 
 
-async def _approve(toolsets: list[Any], names: Collection[str], every: bool) -> None:
+async def _approve(toolsets: list[Any], names: Collection[str], every: bool) -> bool:
+    """Return whether all servers are connected."""
     async with Registry(toolsets):
+        is_complete = all(each.problem is None for each in toolsets)
         changed = {f"{each.namespace}.{tool}": (each, tool) for each in toolsets for tool in sorted(each.changed)}
         for each in toolsets:
             if each.problem is not None:
@@ -28,11 +34,12 @@ async def _approve(toolsets: list[Any], names: Collection[str], every: bool) -> 
             raise CommandError(f"{', '.join(unknown)}: not a changed tool. Changed tools: {known}.", Exit.NOT_FOUND)
         if not names and not every:
             print_json({name: _described(*found) for name, found in changed.items()})
-            return
+            return is_complete
         for name in changed if every else names:
             toolset, tool = changed[name]
             toolset.approve(tool)
             note(f"{name} is approved.")
+        return is_complete
 
 
 def _described(toolset: Any, tool: str) -> dict[str, Any]:

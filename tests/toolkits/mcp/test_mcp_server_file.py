@@ -139,6 +139,18 @@ async def test_h4_o3_a_changed_tool_is_approved_on_the_command_line(
         server.kill()
 
 
+@pytest.mark.parametrize("arguments", [(), ("--all",)])
+def test_h4_o3_approving_fails_where_a_server_does_not_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    config = tmp_path / "servers.json"
+    shop = {"url": HttpServer(tmp_path).url, "callboard": {"pins": "pins.json"}}
+    config.write_text(json.dumps({"mcpServers": {"shop": shop}}))
+    done = run_here(capsys, monkeypatch, "mcp", "approve", "--mcp-config", str(config), *arguments)
+    assert done.code == 1
+    assert "The MCP server shop is not connected: ConnectError" in done.err
+
+
 @pytest.mark.anyio
 @pytest.mark.slow
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])

@@ -75,9 +75,9 @@ def approve(
     Such tools are hidden. Without names, this command shows their present
     definitions, as JSON. Only servers with the option pins keep approvals.
     A server that is running with the same file shows approved tools again
-    within seconds.
+    within seconds. The exit code is 1 if a server does not answer.
     """
-    approve_tools(files, frozenset(names or ()), every=every)
+    raise typer.Exit(approve_tools(files, frozenset(names or ()), every=every))
 
 
 @mcp.command("install")
