@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import signal
 import termios
 import time
 from datetime import UTC, datetime
@@ -124,6 +125,9 @@ def test_a_tool_of_the_tour_waits_for_the_conversation() -> None:
 # On a terminal
 
 
+HIDE_CURSOR, SHOW_CURSOR = b"\x1b[?25l", b"\x1b[?25h"
+
+
 class Terminal:
     """The demo on a terminal, with typed input."""
 
@@ -166,6 +170,17 @@ class Terminal:
             assert data, f"{text!r} did not come: {self._plain()[-3000:]}"
             self._got += data
         self._got = self._plain()[found + len(text) :].encode()
+
+    def until_codes(self, codes: bytes) -> None:
+        """Wait for control codes, and discard everything up to them."""
+        while codes not in self._got:
+            data = self._read()
+            assert data, f"{codes!r} did not come"
+            self._got += data
+        self._got = self._got.partition(codes)[2]
+
+    def terminate(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
 
     def end(self) -> int:
         """Wait for its end, and return its exit code."""
@@ -255,6 +270,26 @@ def test_c3_ctrl_c_stops_the_turn_and_a_second_one_exits() -> None:
         terminal.until("Press Ctrl-C again to exit")
         terminal.type("\x03")
         assert terminal.end() == 130
+
+
+def test_c6_a_stopped_chat_gives_the_terminal_back_until_it_is_continued() -> None:
+    with Terminal("--pace", "0") as terminal:
+        terminal.until("Type help")
+        terminal.type("\x1a")  # the process is continued at once, because no shell controls it
+        terminal.until_codes(SHOW_CURSOR)
+        terminal.until_codes(HIDE_CURSOR)
+        terminal.type("what is 6 * 7\r")
+        terminal.until("6 * 7 = 42.")
+        terminal.type("\x04")
+        assert terminal.end() == 0
+
+
+def test_c6_sigterm_ends_the_chat_and_shows_the_cursor() -> None:
+    with Terminal("--pace", "0") as terminal:
+        terminal.until("Type help")
+        terminal.terminate()
+        terminal.until_codes(SHOW_CURSOR)
+        assert terminal.end() == 0
 
 
 # Without a terminal

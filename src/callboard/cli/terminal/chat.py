@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import signal
 import sys
-from contextlib import aclosing
+from collections.abc import Generator
+from contextlib import aclosing, contextmanager
 
 from rich.text import Text
 
@@ -59,7 +61,8 @@ class Chat:
     async def run(self) -> Exit:
         """Chat until the person leaves."""
         last_seq = self._session.board.last_seq
-        with self._keyboard, self._interrupts, self._screen, self._session.board.listening(self._screen.show_delta):
+        listening = self._session.board.listening(self._screen.show_delta)
+        with self._keyboard, self._interrupts, self._screen, self._signals(), listening:
             self._screen.explain(self._welcome)
             await self._update_forms()
             async with alongside(self._show_events(last_seq)), alongside(self._stop_turns()):
@@ -68,6 +71,30 @@ class Chat:
                         break
                     await self._enter(line)
         return Exit.OK
+
+    @contextmanager
+    def _signals(self) -> Generator[None]:
+        """Give the terminal back when the process is stopped or asked to end."""
+        loop = asyncio.get_running_loop()
+        handlers = {signal.SIGTERM: self._keyboard.end, signal.SIGTSTP: self._suspend}
+        installed = [number for number in handlers if signal.getsignal(number) is signal.SIG_DFL]
+        for number in installed:
+            loop.add_signal_handler(number, handlers[number])
+        try:
+            yield
+        finally:
+            for number in installed:
+                loop.remove_signal_handler(number)
+
+    def _suspend(self) -> None:
+        """Stop the process, as Ctrl-Z does, and return when it is continued."""
+        loop = asyncio.get_running_loop()
+        with self._screen.paused():
+            self._keyboard.restore()
+            loop.remove_signal_handler(signal.SIGTSTP)
+            signal.raise_signal(signal.SIGTSTP)
+            loop.add_signal_handler(signal.SIGTSTP, self._suspend)
+            self._keyboard.take()
 
     async def _enter(self, line: str) -> None:
         form = self._form()

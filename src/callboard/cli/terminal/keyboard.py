@@ -102,13 +102,22 @@ class Keyboard:
         if termios is None or tty is None:
             raise CommandError("The chat needs a Unix-like terminal. Without one, run the tour: --script")
         self._modes = termios.tcgetattr(self._descriptor)
-        tty.setcbreak(self._descriptor)
+        self.take()
         asyncio.get_running_loop().add_reader(self._descriptor, self._read)
         return self
 
     def __exit__(self, *exc: object) -> None:
         asyncio.get_running_loop().remove_reader(self._descriptor)
         self.restore()
+
+    def take(self) -> None:
+        """Have the terminal neither echo keys nor buffer lines."""
+        if tty is not None:
+            tty.setcbreak(self._descriptor)
+
+    def end(self) -> None:
+        """End the input, as Ctrl-D does."""
+        self._lines.put_nowait(None)
 
     def restore(self) -> None:
         """Restore the terminal's modes."""

@@ -4,7 +4,8 @@ On a terminal, running calls are drawn at the bottom, and finished lines are pri
 a plain line, or a line of JSON.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Self
 
 from pydantic_core import from_json
@@ -86,6 +87,15 @@ class LiveScreen(Screen):
         delta = from_json(event)
         if delta["kind"] == EventKind.TEXT:
             self._partial_text += delta["data"]["delta"]
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Draw nothing inside a `with` block, and show the cursor."""
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start()
 
     def refresh(self) -> None:
         """Redraw now, as after a key."""
