@@ -127,7 +127,7 @@ def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: 
         name=name,
         description=description or documented.description,
         arguments=signature.arguments(lax=lax, flatten=flatten),
-        result=signature.result() if answer is None else signature.result_of_type(answer),
+        result=signature.result() if answer is None else signature.answer(answer),
         handler=signature.handler(flatten=flatten) if answer is None else None,
         answer=answer,
         origin=origin,

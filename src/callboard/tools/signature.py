@@ -17,6 +17,7 @@ from .context import ToolContext
 from .handler import Handler, HandlerKind
 from .result import Result
 from .typed_arguments import TypedArguments
+from .validators import strict_validator
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _SchemaMode: TypeAlias = Literal["validation", "serialization"]
@@ -101,6 +102,12 @@ class Signature:
             return Result(kind, _cached_adapter(kind))
         except Exception:  # the type is not hashable, or not supported, which the next line reports
             return Result(kind, self._adapter(kind, "serialization"))
+
+    def answer(self, kind: Any) -> Result:
+        """Make the result of a human tool from the type of its answers, which are validated like arguments."""
+        result = self.result_of_type(kind)
+        self._adapter(kind)
+        return result
 
     def _hints(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         function = _innermost(inspect.unwrap(self._function))
@@ -224,6 +231,8 @@ def _built(source: Any, mode: _SchemaMode) -> TypeAdapter[Any]:
     adapter.rebuild()  # raises now if a type is not defined yet
     if _may_lack_schema(adapter.core_schema):
         adapter.json_schema(mode=mode)
+    if mode == "validation" and adapter.core_schema["type"] == "definitions":
+        strict_validator(adapter.core_schema, lax=True)  # raises now instead of at the first call
     return adapter
 
 

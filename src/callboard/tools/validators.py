@@ -7,6 +7,7 @@ time, which is silently another date.
 """
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -32,21 +33,29 @@ def exact_validator(schema: CoreSchema) -> SchemaValidator:
 
 
 def _strict(node: Any, lax: bool) -> Any:
-    if isinstance(node, list | tuple):
+    if node.__class__ is list:
         return [_strict(each, lax) for each in cast("list[Any]", node)]
-    if not isinstance(node, dict):
+    if node.__class__ is tuple:  # a branch of a union, and its name
+        return tuple(_strict(each, lax) for each in cast("tuple[Any, ...]", node))
+    if node.__class__ is not dict:
         return node
     entry = cast("dict[str, Any]", node)
-    made: Any = {key: value if key in ("default", "metadata") else _strict(value, lax) for key, value in entry.items()}
-    kind = made.get("type")
+    kind = entry.get("type")
+    if not isinstance(kind, str):  # schemas by name, where a property may be called `type` or `default`
+        return {name: _strict(each, lax) for name, each in entry.items()}
+    made: Any = {key: value if key in _VALUES else _strict(value, lax) for key, value in entry.items()}
     if kind == "float":
         return {**made, "allow_inf_nan": False}
     if kind == "json":
-        return no_info_before_validator_function(_check_json_text, made)
+        return _before(_check_json_text, made)
     if kind in _TIMES:
-        read = partial(_read_time, SchemaValidator(made), lax, _TIMES[kind])
-        return no_info_before_validator_function(read, made)
+        return _before(partial(_read_time, SchemaValidator(made), lax, _TIMES[kind]), made)
     return made
+
+
+def _before(check: Callable[[Any], Any], schema: Any) -> CoreSchema:
+    """Call a function before a schema, which other parts may refer to: they then refer to the function."""
+    return no_info_before_validator_function(check, schema, ref=schema.pop("ref", None))
 
 
 def _check_json_text(text: Any) -> Any:
@@ -70,6 +79,8 @@ def _read_time(validator: SchemaValidator, lax: bool, expected: str, given: Any)
     return validator.validate_json(to_json(given), strict=None if lax else True) if isinstance(given, str) else given
 
 
+_VALUES = frozenset({"default", "expected", "members", "metadata", "serialization"})
+"""Keys of a core schema under which nothing is a schema of the input."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 _TIMES = {
     "datetime": "a date and time such as '2026-09-01T14:30:00Z'",
