@@ -1,5 +1,7 @@
 """S2 and S3: the default form, and the schemas that are easily mistaken for others."""
 
+import json
+import math
 import time
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -10,8 +12,9 @@ import pytest
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, computed_field
 from typing_extensions import TypedDict
 
-from callboard import SchemaError, tool
+from callboard import Registry, SchemaError, tool
 from callboard.schemas.clean import MAX_DEPTH, clean
+from callboard.schemas.dialects import DIALECTS
 
 POINT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 TREE = {
@@ -210,6 +213,41 @@ def test_s2_descriptions_are_kept_character_for_character(cleaned: Any) -> None:
     text = "  {braces} %s \\d+ “quotes”\n\tΩ 🎭 $ref title  "
     field = Annotated[Literal["ä", "{x}", "\n"] | None, Field(description=text)]
     assert cleaned(field) == {"type": "string", "enum": ["ä", "{x}", "\n"], "description": text}
+
+
+class Zoom(BaseModel):
+    factor: float = Field(math.nan, le=math.inf, examples=[1.5, math.inf], description="Factor")
+
+
+async def zoom(
+    to: Annotated[Zoom, "To"] = Zoom(factor=math.inf),  # noqa: B008
+    seconds: Annotated[float, "Seconds"] = math.inf,
+    between: Annotated[tuple[float, float], "Bounds"] = (-math.inf, math.inf),
+    label: Annotated[list[str], "Labels"] = ["NaN"],  # noqa: B006
+) -> str:
+    """Zoom."""
+    return f"{to.factor} {seconds} {between} {label}"
+
+
+@pytest.mark.anyio
+async def test_s2_values_that_json_cannot_represent_are_left_out_and_still_apply() -> None:
+    made = tool(zoom)
+    factor = {"type": "number", "description": "Factor", "examples": [1.5]}
+    assert made.schema("openai")["function"]["parameters"]["properties"] == {
+        "to": {"type": "object", "properties": {"factor": factor}, "description": "To"},
+        "seconds": {"type": "number", "description": "Seconds"},
+        "between": {
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": 2,
+            "maxItems": 2,
+            "description": "Bounds",
+        },
+        "label": {"type": "array", "items": {"type": "string"}, "default": ["NaN"], "description": "Labels"},
+    }
+    for name in DIALECTS:
+        json.dumps(made.schema(name), allow_nan=False)
+    assert await Registry([made]).call("zoom", {}) == "inf inf (-inf, inf) ['NaN']"
 
 
 def test_s2_a_docstring_with_braces_and_unicode_reaches_the_schema() -> None:

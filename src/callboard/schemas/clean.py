@@ -1,10 +1,11 @@
 """The cleaned form of a schema, which every provider accepts and from which the dialects start.
 
 It has no `$ref` and `$defs` (except for recursive types), no `title`, and no null beside another type: an optional
-property has its plain type and is not required. Descriptions, defaults, enums and consts stay unchanged. Arrays always
-have `items`.
+property has its plain type and is not required. Descriptions, defaults, enums and consts stay unchanged, except that
+values which JSON cannot represent, such as an infinite default, are left out. Arrays always have `items`.
 """
 
+import json
 from typing import Any, cast
 
 from ..errors import SchemaError
@@ -99,7 +100,9 @@ class _Cleaner:
                 cleaned["prefixItems"] = [self._clean(child)[0] for child in _expect(value, list, "a list of schemas")]
             elif keyword in SINGLE and not isinstance(value, bool):
                 cleaned[keyword] = self._clean(value)[0]
-            else:
+            elif keyword in ("enum", "examples") and isinstance(value, list):
+                cleaned[keyword] = [each for each in cast(list[Any], value) if _is_json(each)]
+            elif _is_json(value):
                 cleaned[keyword] = value
         if required:
             cleaned["required"] = required
@@ -154,6 +157,17 @@ def _expect(value: Any, kind: type[Any], what: str) -> Any:
     if not isinstance(value, kind):
         raise SchemaError(f"The schema is not valid: it has {str(value)[:80]!r} instead of {what}.")
     return value
+
+
+def _is_json(value: Any) -> bool:
+    """Whether JSON can represent the value of a keyword: a default or a bound in Python may be infinite."""
+    if isinstance(value, str | int):
+        return True
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _alias_target(schema: JSONSchema) -> str | None:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from pydantic import Secret, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
+from pydantic_core import core_schema, from_json, to_json
 
 from ..schemas.secrets import has_secrets
 
@@ -22,6 +22,14 @@ class InputSchema(GenerateJsonSchema):
         made = super().dict_schema(schema)
         if "keys_schema" in schema and has_secrets(self.generate_inner(schema["keys_schema"])):
             made["propertyNames"] = {"type": "string", **made.get("propertyNames", {}), "writeOnly": True}
+        return made
+
+    def encode_default(self, dft: Any) -> Any:
+        made: Any = super().encode_default(dft)
+        if made.__class__ in (list, dict):
+            text = to_json(dft, inf_nan_mode="constants", by_alias=self.by_alias)
+            if b"NaN" in text or b"Infinity" in text:  # where `made` has null, which would be another default
+                return from_json(text)
         return made
 
 
