@@ -2,15 +2,18 @@
 
 from datetime import datetime
 from enum import Enum
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, Literal, Union
 
 import pytest
-from pydantic import BaseModel, Field, Json, Tag
+from pydantic import BaseModel, Field, Json, Tag, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 from typing_extensions import TypeAliasType
 
 from callboard import RegistrationError, Registry, ToolError, tool
+from callboard.schemas.clean import clean
 from callboard.tools import signature
+from callboard.tools.locations import path_in
+from callboard.tools.problems import problems_of
 
 pytestmark = pytest.mark.anyio
 
@@ -97,3 +100,80 @@ def test_t5_an_alias_for_which_no_validator_can_be_built_is_refused(monkeypatch:
 
     with pytest.raises(RegistrationError, match="of the tool take cannot be used: no validator"):
         tool(take)
+
+
+# Branches of unions that are named like properties
+
+
+class Picture(BaseModel):
+    """A picture."""
+
+    type: Annotated[Literal["image"], Field(description="Type")]
+    image: Annotated[str | None, Field(description="Address")] = "placeholder.png"
+    size: Annotated[int, Field(description="Size")] = 5
+
+
+class Paragraph(BaseModel):
+    """A paragraph."""
+
+    type: Annotated[Literal["text"], Field(description="Type")]
+    text: Annotated[str, Field(description="Text")]
+    size: Annotated[int, Field(description="Size")] = 5
+    date: Annotated[str | None, Field(description="Day")] = "today"
+    until: Annotated[int | None, Field(description="Day")]
+
+
+Block = Annotated[Picture | Paragraph, Field(discriminator="type")]
+
+
+@pytest.mark.parametrize("kind", [Block, Block | list[int]])
+async def test_t6_a_branch_of_a_union_is_not_taken_for_a_property_of_its_name(kind: Any) -> None:
+    picture = await accepted(kind, {"type": "image", "image": None, "size": None})
+    assert (picture.image, picture.size) == (None, 5)
+    paragraph = await accepted(kind, {"type": "text", "text": "x", "size": None, "date": None})
+    assert (paragraph.size, paragraph.date, paragraph.until) == (5, None, None)
+
+
+BLOCK = clean(TypeAdapter[Any](Block).json_schema())
+HOLDER = {"type": "object", "properties": {"block": BLOCK, "date": {"type": "string"}, "union": {"anyOf": [BLOCK, {}]}}}
+
+
+@pytest.mark.parametrize(
+    ("value", "location", "path"),
+    [
+        ({"block": {"image": None, "size": None}}, ("block", "image", "size"), ("block", "size")),
+        ({"block": {"image": None}}, ("block", "image", "image"), ("block", "image")),
+        ({"block": {"image": {"image": {}}}}, ("block", "image", "image", "image"), ("block", "image", "image")),
+        ({"block": {"text": 1, "date": 2}, "date": None}, ("block", "text", "text"), ("block", "text")),
+        ({"block": 1, "date": 2}, ("block", "date"), ("block",)),
+        ({"union": {"image": 1, "size": 2}}, ("union", "tagged-union[A,B]", "image", "size"), ("union", "size")),
+        ({"union": [1, {"size": 2}]}, ("union", "list[A]", 1, "A", "size"), ("union", 1, "size")),
+        ({"union": {"a": 1}}, ("union", "dict[int,int]", "a", "[key]"), ("union", "a")),
+        ({}, (), ()),
+        (5, ("a", 0), ()),
+    ],
+)
+def test_t6_paths_have_no_names_of_branches(value: Any, location: Any, path: Any) -> None:
+    assert path_in(value, HOLDER, location) == path
+
+
+def test_t6_the_path_of_a_missing_property_ends_with_its_name() -> None:
+    for block in ({}, {"text": None}, {"image": {}}):
+        assert path_in({"block": block}, HOLDER, ("block", "text", "size"), is_missing=True) == ("block", "size")
+    assert path_in({"block": {"image": {}}}, HOLDER, ("block", "text", "text"), is_missing=True) == ("block", "text")
+
+
+def test_t6_a_location_with_very_many_readings_takes_no_time() -> None:
+    tree: dict[str, Any] = {"anyOf": [{"type": "object", "properties": {"a": {"$ref": "#/$defs/T"}}}, {"type": "null"}]}
+    value: Any = {}
+    for _ in range(150):
+        value = {"a": value}
+    assert path_in(value, {"$defs": {"T": tree}, "anyOf": [{"$ref": "#/$defs/T"}]}, ("a",) * 150) == ("a",) * 150
+
+
+def test_t6_problems_name_keys_of_the_document() -> None:
+    document = {"type": "text", "text": "x", "size": "y", "until": 1}
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter[Any](Block).validate_python(document)
+    assert [each["path"] for each in problems_of(caught.value)] == ["text.size"]
+    assert [each["path"] for each in problems_of(caught.value, document=document, schema=BLOCK)] == ["size"]

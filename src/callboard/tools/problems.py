@@ -11,7 +11,8 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from ..errors import ToolError
 from ..schemas.secrets import MASK
 from ..shortening import quoted, shorten
-from ..types import Violation
+from ..types import JSONSchema, Violation
+from .locations import Path, path_in
 
 MAX_PROBLEMS = 20
 """Problems that an error message lists."""
@@ -30,10 +31,25 @@ def validation_error(tool: str, problems: Sequence[Violation], total: int = 0) -
     return ToolError(message, category="validation", details=listed)
 
 
-def problems_of(error: ValidationError, *, reveal: bool = True, names: Container[str] | None = None) -> list[Violation]:
-    """Convert the errors of Pydantic. Without `reveal`, received values are masked; with `names`, all other keys."""
-    entries = error.errors(include_url=False, include_context=True)
-    return [_problem(dict(entry), reveal, names) for entry in entries[:MAX_PROBLEMS]]
+def problems_of(
+    error: ValidationError,
+    *,
+    reveal: bool = True,
+    names: Container[str] | None = None,
+    document: Any = None,
+    schema: JSONSchema | None = None,
+) -> list[Violation]:
+    """Convert the errors of Pydantic. Without `reveal`, received values are masked; with `names`, all other keys.
+
+    With the document and its cleaned schema, paths have no names of branches of unions.
+    """
+    found: list[Violation] = []
+    for entry in error.errors(include_url=False, include_context=True)[:MAX_PROBLEMS]:
+        path = entry["loc"]
+        if schema is not None:
+            path = path_in(document, schema, path, is_missing=entry["type"] == "missing")
+        found.append(_problem(dict(entry), path, reveal, names))
+    return found
 
 
 def sample_of(value: Any, keep: Container[str]) -> Any:
@@ -48,7 +64,7 @@ def sample_of(value: Any, keep: Container[str]) -> Any:
     return value
 
 
-def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) -> Violation:
+def _problem(entry: dict[str, Any], path: Path, reveal: bool, names: Container[str] | None) -> Violation:
     kind, message = str(entry["type"]), shorten(str(entry["msg"]), 1000)
     received: Any = abbreviate(entry.get("input"))
     if kind == "missing":
@@ -62,8 +78,7 @@ def _problem(entry: dict[str, Any], reveal: bool, names: Container[str] | None) 
     if reveal and kind not in _COMPLETE:
         message = f"{message}, not {quoted(received)}."
     received = MASK if received is not None and not reveal else received
-    path = path_of(cast("tuple[int | str, ...]", entry["loc"]), names)
-    return Violation(path=path, message=message, received=received)
+    return Violation(path=path_of(path, names), message=message, received=received)
 
 
 def _expectation(message: str, has_reason: bool) -> str:
