@@ -1,6 +1,7 @@
 """Types whose core schemas have a special shape: aliases, unions with tags, enums, literals, dates (T5, T6)."""
 
-from datetime import datetime
+import json
+from datetime import date, datetime, time
 from enum import Enum
 from typing import Annotated, Any, Literal, Union
 
@@ -14,6 +15,7 @@ from callboard.schemas.clean import clean
 from callboard.tools import signature
 from callboard.tools.locations import path_in
 from callboard.tools.problems import problems_of
+from callboard.tools.validators import strict_validator
 
 pytestmark = pytest.mark.anyio
 
@@ -62,6 +64,25 @@ async def test_t5_a_union_with_tags_and_no_discriminator_is_accepted() -> None:
     kind = Union[Annotated[float, Tag("f")], Annotated[str, Tag("s")]]  # noqa: UP007
     assert await accepted(kind, 1.5) == 1.5
     assert await accepted(kind, "x") == "x"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "branches"),
+    [
+        (datetime | int, "soon", {"datetime", "int"}),
+        (date | Literal["today"], "soon", {"date", "literal['today']"}),
+        (Json[list[int]] | int, "soon", {"json", "int"}),
+        (list[time] | int, ["soon"], None),
+    ],
+)
+async def test_t5_errors_do_not_show_the_functions_that_check_a_branch(kind: Any, given: Any, branches: Any) -> None:
+    with pytest.raises(ValidationError) as caught:
+        strict_validator(TypeAdapter[Any](kind).core_schema, lax=True).validate_json(json.dumps(given))
+    assert branches is None or {each["loc"][0] for each in caught.value.errors()} == branches
+    with pytest.raises(ToolError) as refusal:
+        await accepted(kind, given)
+    for internal in ("0x", "partial", "SchemaValidator"):
+        assert internal not in str(refusal.value.to_model())
 
 
 class Pair(tuple[int, int], Enum):

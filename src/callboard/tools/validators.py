@@ -8,7 +8,6 @@ time, which is silently another date.
 
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any, cast
 
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, from_json, to_json
@@ -49,8 +48,16 @@ def _strict(node: Any, lax: bool) -> Any:
     if kind == "json":
         return _before(_check_json_text, made)
     if kind in _TIMES:
-        return _before(partial(_read_time, SchemaValidator(made), lax, _TIMES[kind]), made)
+        return _before(_time_reader(SchemaValidator(made), lax, _TIMES[kind]), made)
+    if kind == "union":
+        made["choices"] = [_named(*each) for each in zip(entry["choices"], made["choices"], strict=True)]
     return made
+
+
+def _named(given: Any, made: Any) -> Any:
+    """Name a branch of a union by its type, since errors would otherwise name the function before it."""
+    is_checked = isinstance(given, dict) and made["type"] == "function-before" != given["type"]
+    return (made, given["type"]) if is_checked else made
 
 
 def _before(check: Callable[[Any], Any], schema: Any) -> CoreSchema:
@@ -72,11 +79,16 @@ def _check_json_text(text: Any) -> Any:
     return text
 
 
-def _read_time(validator: SchemaValidator, lax: bool, expected: str, given: Any) -> Any:
-    if isinstance(given, int | float) or (isinstance(given, str) and _NUMBER.fullmatch(given)):
-        raise PydanticCustomError("iso_8601", "Input should be {expected}", {"expected": expected})
-    # A text is read here: what a function returns is no JSON any more, where a strict type does not accept a text.
-    return validator.validate_json(to_json(given), strict=None if lax else True) if isinstance(given, str) else given
+def _time_reader(validator: SchemaValidator, lax: bool, expected: str) -> Callable[[Any], Any]:
+    def read_time(given: Any) -> Any:
+        if isinstance(given, int | float) or (isinstance(given, str) and _NUMBER.fullmatch(given)):
+            raise PydanticCustomError("iso_8601", "Input should be {expected}", {"expected": expected})
+        # A text is read here: what a function returns is no JSON any more, where a strict type does not accept a text.
+        return (
+            validator.validate_json(to_json(given), strict=None if lax else True) if isinstance(given, str) else given
+        )
+
+    return read_time
 
 
 _VALUES = frozenset({"default", "expected", "members", "metadata", "serialization"})
