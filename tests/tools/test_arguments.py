@@ -660,7 +660,13 @@ async def test_t6_dates_and_times_in_iso_format_are_read(lax: bool) -> None:
 
 
 @pytest.mark.parametrize("lax", [True, False])
-@pytest.mark.parametrize("given", ["20240101", 20240101, "1704067200", 1704067200, "2024", "-5", 1704067200.5, 930])
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("20240101", 20240101, "1704067200", 1704067200, "2024", "-5", 1704067200.5, 930),
+        *("1.7567e9", "1756700000.5e0", ".5", ".1e5", "+5.", " 5 ", "1_0", "inf", "nan"),
+    ],
+)
 async def test_t6_a_number_is_not_a_date_or_a_time(lax: bool, given: Any) -> None:
     made = tool(lax=lax)(of(meet))
     for name, example in (("at", "'2026-09-01T14:30:00Z'"), ("on", "'2026-09-01'"), ("to", "'14:30:00'")):
