@@ -2,11 +2,11 @@
 
 import json
 from datetime import date, datetime, time
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, Literal, Union
 
 import pytest
-from pydantic import BaseModel, Field, Json, Tag, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, Json, Tag, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 from typing_extensions import TypeAliasType
 
@@ -121,6 +121,62 @@ def test_t5_an_alias_for_which_no_validator_can_be_built_is_refused(monkeypatch:
 
     with pytest.raises(RegistrationError, match="of the tool take cannot be used: no validator"):
         tool(take)
+
+
+# Literals of enums
+
+
+class Plain(Enum):
+    RED = "red"
+
+
+class Text(StrEnum):
+    RED = "red"
+
+
+class Red(BaseModel):
+    """Red."""
+
+    kind: Annotated[Literal[Plain.RED], Field(description="Kind")]
+
+
+class Number(BaseModel):
+    """A number."""
+
+    kind: Annotated[Literal[1], Field(description="Kind")]
+
+
+TAGGED = Annotated[Red | Number, Field(discriminator="kind")]
+
+
+@pytest.mark.parametrize("kind", [Literal[Plain.RED], Literal["a", Plain.RED] | int, TAGGED, list[Red]])
+async def test_t5_a_literal_of_a_plain_enum_is_refused_at_registration(kind: Any) -> None:
+    with pytest.raises(RegistrationError) as caught:
+        await accepted(kind, "red")
+    assert str(caught.value) == (
+        "The type of the parameter 'one' of the tool take cannot be used: Pydantic does not read <Plain.RED: 'red'> of "
+        "a Literal from JSON. Use a type that JSON can represent, or derive the enum from str, as in class "
+        "Color(StrEnum)."
+    )
+    with pytest.raises(RegistrationError, match="of the tool ask cannot be used: Pydantic does not read"):
+        tool(mode="human", answer=kind)(ask)
+
+
+async def ask(question: Annotated[str, "Question"]) -> Any:
+    """Ask."""
+
+
+async def test_t5_literals_that_can_be_read_are_accepted() -> None:
+    assert await accepted(Literal[Text.RED, None, 1], "red") is Text.RED
+    assert await accepted(Literal[Text.RED, None, 1], None) is None
+    assert await accepted(Plain, "red") is Plain.RED
+    assert await accepted(Annotated[Literal[Plain.RED], BeforeValidator(Plain)], "red") is Plain.RED
+
+    async def give() -> Literal[Plain.RED]:
+        """Give."""
+        return Plain.RED
+
+    assert await Registry([tool(give)]).call("give") == "red"
 
 
 # Branches of unions that are named like properties

@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Container, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
@@ -169,12 +169,19 @@ class Signature:
         try:
             return _built(source, mode)
         except _UNUSABLE as error:
-            lacks_schema = isinstance(error, PydanticInvalidForJsonSchema)
-            other = "add pydantic.WithJsonSchema to its annotation" if lacks_schema else "a Pydantic model"
+            other = "a Pydantic model"
+            if isinstance(error, PydanticInvalidForJsonSchema):
+                other = "add pydantic.WithJsonSchema to its annotation"
+            elif isinstance(error, _UnreadableLiteral):
+                other = "derive the enum from str, as in class Color(StrEnum)"
             raise RegistrationError(
                 f"{self._unusable(mode)} of the tool {self._name} cannot be used: {_reason(error)}. Use a type that "
                 f"JSON can represent, or {other}."
             ) from error
+
+
+class _UnreadableLiteral(TypeError):
+    """A `Literal` has a value that Pydantic never reads from JSON, such as the member of a plain enum."""
 
 
 _UNUSABLE = (
@@ -231,23 +238,38 @@ def _built(source: Any, mode: _SchemaMode) -> TypeAdapter[Any]:
     adapter.rebuild()  # raises now if a type is not defined yet
     if _may_lack_schema(adapter.core_schema):
         adapter.json_schema(mode=mode)
-    if mode == "validation" and adapter.core_schema["type"] == "definitions":
-        strict_validator(adapter.core_schema, lax=True)  # raises now instead of at the first call
+    if mode == "validation":
+        _check_literals(adapter.core_schema)
+        if adapter.core_schema["type"] == "definitions":
+            strict_validator(adapter.core_schema, lax=True)  # raises now instead of at the first call
     return adapter
 
 
 def _may_lack_schema(schema: CoreSchema) -> bool:
     """Whether a part of a type may have no JSON schema. Making the schema of every type would be slow."""
+    return any(entry.get("type") in _WITHOUT_SCHEMA for entry in _parts(schema))
+
+
+def _check_literals(schema: CoreSchema) -> None:
+    for entry in _parts(schema, without=("function-before", "function-wrap")):  # a function may give the member
+        if entry.get("type") == "literal":
+            for value in entry["expected"]:
+                if not isinstance(value, str | int | float | None):
+                    raise _UnreadableLiteral(f"Pydantic does not read {value!r} of a Literal from JSON")
+
+
+def _parts(schema: CoreSchema, without: Container[Any] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a core schema that may describe JSON, except those of some types and what is inside them."""
     pending: list[Any] = [schema]
     for node in pending:  # grows during the walk
         if isinstance(node, dict):
             entry = cast("dict[str, Any]", node)
-            if entry.get("type") in _WITHOUT_SCHEMA:
-                return True
+            if without and entry.get("type") in without:
+                continue
+            yield entry
             pending += [each for key, each in entry.items() if each.__class__ in _NODES and key not in _NOT_IN_JSON]
         else:
             pending += [each for each in node if each.__class__ in _NODES]
-    return False
 
 
 class _ForbidExtra:
