@@ -258,6 +258,23 @@ async def test_k1_an_error_status_is_an_error_with_the_reason(server: Server, st
     assert error.retry_after == 3.0
 
 
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other"])
+async def test_k1_a_redirect_of_a_post_to_a_list_is_not_its_success(server: Server, status: str) -> None:
+    server.answers = {
+        "/pets": reply(status=status, location=f"http://user:pass@127.0.0.1:{server.port}/pets/?key={SECRET}"),
+        f"/pets/?key={SECRET}": reply("[]", content_type="application/json"),
+    }
+    error = await refusal(toolset_of(server), "add_pet", {"body": {"name": "Rex"}})
+    assert server.paths == ["/pets"]
+    assert error.category == "permanent"
+    assert f"redirects to {server.url('/pets/')} (status {status[:3]})" in error.message
+    assert "pass" not in error.message
+    for location in ("", "http://[half/"):
+        server.answers["/pets"] = reply(status=status, location=location)
+        error = await refusal(toolset_of(server), "add_pet", {"body": {"name": "Rex"}})
+        assert error.message == f"The service answered with status {status[:3]}."
+
+
 async def test_k1_hostile_answers_harm_nothing(server: Server) -> None:
     toolset = toolset_of(server)
     for body, kind in (("[" * 100_000, "application/json"), ("{", "application/json")):

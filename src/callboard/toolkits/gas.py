@@ -92,7 +92,7 @@ def read_price(answer: FetchResult) -> GasPrice:
         )
     if answer.status >= 500:
         raise ToolError(f"The node for gas prices answered with status {answer.status}.", category="transient")
-    if answer.status in (401, 403, 404):
+    if answer.status in (301, 302, 303, 401, 403, 404):
         raise ToolError(f"The node for gas prices refused with status {answer.status}.", category="configuration")
     fields = _fields(answer.text)
     if isinstance(error := fields.get("error"), dict):

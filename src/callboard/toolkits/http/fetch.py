@@ -20,7 +20,7 @@ from pydantic import Field
 from callboard import BreakerPolicy, Tool, ToolError, tool
 
 from .guard import Guard, GuardedBackend
-from .request import Header, Hop, origin, read_headers, read_url, redirected
+from .request import Header, Hop, becomes_get, origin, read_headers, read_url, redirected
 from .response import Body, FetchResult, make_result
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
@@ -143,7 +143,7 @@ class Fetcher:
         body: str | None = None,
         max_bytes: int | None = None,
     ) -> FetchResult:
-        """Fetch a URL and follow its redirects.
+        """Fetch a URL and follow its redirects, except one that would turn the request into a GET without its body.
 
         Any response is a result, whatever its status. A body that is too long, too slow or incomplete is returned as
         far as it was received, with `truncated` set. Raises `ToolError` without a response: `permission` (a refused
@@ -177,12 +177,14 @@ class Fetcher:
         redirects: list[str] = []
         response = await self._send(hop, keep)
         while response.status_code in REDIRECTS and (location := response.headers.get("location")):
+            if becomes_get(hop.method, response.status_code):
+                break
             await response.aclose()
             with blame_redirect(hop.url.host):
                 if len(redirects) == self.limits.max_redirects:
                     raise ToolError(f"There are more than {len(redirects)} redirects.", category="permanent")
                 redirects.append(str(hop.url))
-                hop = redirected(hop, response.status_code, location)
+                hop = redirected(hop, location)
                 response = await self._send(hop, keep)
         return hop, response, redirects
 
@@ -279,8 +281,8 @@ def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> 
     ) -> FetchResult:
         """Send content to a web address on the public internet by HTTP POST and return the text of the response.
 
-        It may change data there, so send it once. An error status is a result, not a failure. Private and local
-        addresses are refused.
+        It may change data there, so send it once. An error status is a result, not a failure; so is a redirect to an
+        address to which the content would not be sent. Private and local addresses are refused.
         """
         fields = {header.name: header.value for header in headers} | {"content-type": content_type}
         async with Fetcher(guard=guard, limits=limits) as fetcher:

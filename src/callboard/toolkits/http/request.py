@@ -90,8 +90,13 @@ def origin(url: httpx2.URL) -> tuple[str, bytes, int]:
     return url.scheme, url.raw_host, url.port or (443 if url.scheme == "https" else 80)
 
 
-def redirected(hop: Hop, status: int, location: str) -> Hop:
-    """Make the next request of a redirect. Raises `ToolError` if following it is unsafe."""
+def becomes_get(method: str, status: int) -> bool:
+    """Whether a client that follows a redirect sends a GET without the body, so that the request itself is lost."""
+    return (method == "POST" and status in (301, 302)) or (method not in ("GET", "HEAD") and status == 303)
+
+
+def redirected(hop: Hop, location: str) -> Hop:
+    """Make the same request to the target of a redirect. Raises `ToolError` if following it is unsafe."""
     try:
         url = read_url(str(hop.url.join(location)))
     except (httpx2.InvalidURL, ValueError):
@@ -101,15 +106,12 @@ def redirected(hop: Hop, status: int, location: str) -> Hop:
             "A redirect from https to http is refused. If that is acceptable, fetch the http address directly.",
             category="permission",
         )
-    method, body, headers = hop.method, hop.body, dict(hop.headers)
-    if (method == "POST" and status in (301, 302)) or (method != "HEAD" and status == 303):
-        method, body = "GET", None
-        headers.pop("content-type", None)
+    headers = dict(hop.headers)
     if origin(url) != origin(hop.url):
-        if body is not None:
+        if hop.body is not None:
             raise ToolError(
                 f"Forwarding the body to {url.host!r} is refused. If that is intended, send it there directly.",
                 category="permission",
             )
         headers = {name: value for name, value in headers.items() if name in CARRIED_HEADERS}
-    return Hop(method, url, headers, body)
+    return Hop(hop.method, url, headers, hop.body)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field
 
-from .request import Hop
+from .request import Hop, becomes_get
 
 RETURNED_HEADERS = frozenset(
     {
@@ -16,6 +16,10 @@ RETURNED_HEADERS = frozenset(
         "www-authenticate",
     }
 )  # fmt: skip
+NOT_FOLLOWED = (
+    "The redirect to the address in the header location was not followed, because the body would not be sent there. "
+    "Fetch that address to see whether the request had an effect."
+)
 BINARY_KINDS = ("image/", "audio/", "video/", "font/")
 
 _CHARSET = re.compile(
@@ -42,7 +46,7 @@ class FetchResult(BaseModel):
     truncated: bool = Field(description="Whether a part of the body is missing")
     bytes_received: int = Field(description="Bytes of the body that were kept, after decompression")
     redirects: list[str] = Field(description="Addresses that redirected, in order")
-    note: str | None = Field(description="Why text is truncated or missing")
+    note: str | None = Field(description="Why text is truncated or missing, or a redirect was not followed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,8 @@ def make_result(hop: Hop, response: httpx2.Response, redirects: list[str], body:
     note = body.truncation
     if text is None:
         note = f"The body is binary ({kind or 'of no stated type'}, {len(body.data)} bytes) and is not returned."
+    if becomes_get(hop.method, response.status_code) and "location" in response.headers:
+        note = NOT_FOLLOWED if note is None else f"{NOT_FOLLOWED} {note}"
     return FetchResult(
         status=response.status_code,
         url=str(hop.url),

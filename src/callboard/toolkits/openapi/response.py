@@ -2,12 +2,15 @@
 
 import json
 from typing import Any, cast
+from urllib.parse import urljoin, urlsplit
 
 from callboard import ToolError
 
 from ..http import FetchResult
 
 MAX_REASON = 500
+MAX_TARGET = 300
+REDIRECTS = (301, 302, 303, 307, 308)
 _CATEGORIES = {
     400: "validation",
     401: "configuration",
@@ -31,7 +34,7 @@ _REASONS = ("detail", "message", "error_description", "error", "title", "msg", "
 
 def read_response(answer: FetchResult) -> Any:
     """Return the content of a response: JSON as data, other text as it is. Raises `ToolError` for an error status."""
-    if answer.status >= 400 or answer.status in (301, 302, 303, 307, 308):
+    if answer.status >= 400 or answer.status in REDIRECTS:
         raise _error(answer)
     kind = (answer.content_type or "").partition(";")[0].strip().lower()
     if not kind.endswith(("/json", "+json")):
@@ -49,7 +52,12 @@ def _error(answer: FetchResult) -> ToolError:
     status = answer.status
     category = _CATEGORIES.get(status, "transient" if status >= 500 else "permanent")
     message = _MESSAGES.get(status, f"The service answered with status {status}.")
-    if reason := _reason(answer.text):
+    if status in REDIRECTS and (target := _target(answer)):
+        message = (
+            f"The service redirects to {target} (status {status}). That was not followed, because the body would not "
+            "be sent there. Check whether the request had an effect before you repeat it."
+        )
+    elif reason := _reason(answer.text):
         message = f"{message} It says: {reason}"
     after = answer.headers.get("retry-after", "")
     return ToolError(
@@ -58,6 +66,17 @@ def _error(answer: FetchResult) -> ToolError:
         retry_after=float(after) if after.isdecimal() and len(after) < 7 else None,
         report=f"status {status} of {answer.url.partition('?')[0]}",
     )
+
+
+def _target(answer: FetchResult) -> str:
+    """The address of a redirect, without the parts that may hold a secret. Empty if there is none."""
+    if not (location := answer.headers.get("location")):
+        return ""
+    try:
+        target = urlsplit(urljoin(answer.url, location))
+    except ValueError:
+        return ""
+    return f"{target.scheme}://{target.netloc.rpartition('@')[2]}{target.path}"[:MAX_TARGET]
 
 
 def _reason(text: str) -> str:
