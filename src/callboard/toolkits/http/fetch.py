@@ -17,7 +17,7 @@ import httpcore2
 import httpx2
 from pydantic import Field
 
-from callboard import BreakerPolicy, Tool, ToolError, tool
+from callboard import BreakerPolicy, Tool, ToolContext, ToolError, tool
 
 from .guard import Guard, GuardedBackend
 from .request import Header, Hop, becomes_get, origin, read_headers, read_url, redirected
@@ -117,12 +117,16 @@ class Fetcher:
         limits: Limits | None = None,
         ssl_context: ssl.SSLContext | None = None,
         network: httpcore2.AsyncNetworkBackend | None = None,
+        user_id: str | None = None,
     ) -> None:
-        """`network` opens the connections that the guard permits; by default these are real sockets."""
+        """`network` opens the connections that the guard permits; by default these are real sockets.
+
+        `user_id` is the user whose share of name look-ups the fetches use.
+        """
         self.limits = limits or Limits()
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=ssl_context or _ssl_context(),
-            network_backend=GuardedBackend(guard or Guard(), network),
+            network_backend=GuardedBackend(guard or Guard(), network, user_id),
             max_connections=20,
             keepalive_expiry=5.0,
         )
@@ -251,6 +255,7 @@ def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> 
 
     @tool(namespace="http", group="web", tags=("network",), idempotent=True, timeout=30.0, breaker=breaker)
     async def http_fetch(
+        ctx: ToolContext,
         url: Annotated[str, Field(description="Address to fetch, beginning with https:// or http://")],
         method: Annotated[
             Literal["GET", "HEAD"], Field(description="GET for the content, HEAD for status and headers alone")
@@ -266,11 +271,12 @@ def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> 
         refused. Binary content is described, not returned.
         """
         fields = {header.name: header.value for header in headers}
-        async with Fetcher(guard=guard, limits=limits) as fetcher:
+        async with Fetcher(guard=guard, limits=limits, user_id=ctx.user_id) as fetcher:
             return await fetcher.fetch(url, method=method, headers=fields, max_bytes=max_bytes)
 
     @tool(namespace="http", group="web", tags=("network",), timeout=30.0, breaker=breaker)
     async def http_post(
+        ctx: ToolContext,
         url: Annotated[str, Field(description="Address to send to, beginning with https:// or http://")],
         body: Annotated[str, Field(max_length=MAX_BODY, description="Content to send, as text")],
         content_type: Annotated[str, Field(description="Media type of the content")] = "application/json",
@@ -285,7 +291,7 @@ def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> 
         address to which the content would not be sent. Private and local addresses are refused.
         """
         fields = {header.name: header.value for header in headers} | {"content-type": content_type}
-        async with Fetcher(guard=guard, limits=limits) as fetcher:
+        async with Fetcher(guard=guard, limits=limits, user_id=ctx.user_id) as fetcher:
             return await fetcher.fetch(url, method="POST", headers=fields, body=body, max_bytes=max_bytes)
 
     return http_fetch, http_post

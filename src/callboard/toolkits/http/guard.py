@@ -18,6 +18,8 @@ import httpcore2
 
 from callboard import ToolError
 
+from .lookups import Lookups
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -71,13 +73,7 @@ MAX_ATTEMPTS = 8
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE | re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE | re.ASCII)
-
-
-async def resolve(host: str, port: int) -> Sequence[str]:
-    """Resolve with the system's resolver."""
-    # As bytes, since the name is already in its ASCII form and must not be encoded again.
-    found = await anyio.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
-    return [entry[4][0] for entry in found]
+_LOOKUPS = Lookups()
 
 
 def embedded(address: Address) -> IPv4Address | None:
@@ -116,7 +112,8 @@ class Guard:
     be shared.
     """
 
-    def __init__(self, *, allow: Iterable[Network | str] = (), resolve: Resolver = resolve) -> None:
+    def __init__(self, *, allow: Iterable[Network | str] = (), resolve: Resolver | None = None) -> None:
+        """`resolve` replaces the system's resolver, and its limits for each user."""
         self._allow = tuple(ip_network(network) for network in allow)
         self._resolve = resolve
 
@@ -127,15 +124,15 @@ class Guard:
         effective = embedded(address) or address
         return is_public(address) or any(effective in network for network in self._allow)
 
-    async def addresses(self, host: str, port: int) -> Sequence[Address]:
-        """Resolve a host, and check all its addresses.
+    async def addresses(self, host: str, port: int, user_id: str | None = None) -> Sequence[Address]:
+        """Resolve a host for a user, and check all its addresses.
 
         One blocked address blocks the host: a public name must not resolve to private addresses. Raises `ToolError`:
         `permission` for a blocked host, `validation` for a malformed one, `not_found` for a name without addresses,
-        `transient` if the resolver failed.
+        `transient` if the resolver failed, `rate_limited` if it is busy with other names of the user.
         """
         addresses: list[Address] = []
-        for text in await self._lookup(host, port):
+        for text in await self._lookup(host, port, user_id):
             try:
                 address = ip_address(text)
             except ValueError:
@@ -147,7 +144,7 @@ class Guard:
             raise ToolError(f"The host {host!r} has no address. Check the spelling.", category="not_found")
         return addresses
 
-    async def _lookup(self, host: str, port: int) -> Sequence[str]:
+    async def _lookup(self, host: str, port: int, user_id: str | None) -> Sequence[str]:
         """The addresses of a host as text: the host itself if it is an address, otherwise from the resolver."""
         if ":" in host:
             return [host]
@@ -162,6 +159,8 @@ class Guard:
         if labels[-1].lower() == "localhost":
             return LOOPBACK
         try:
+            if self._resolve is None:
+                return await _LOOKUPS.find(name, port, user_id)
             return await self._resolve(name, port)
         except socket.gaierror as error:
             if error.errno == socket.EAI_AGAIN:
@@ -177,8 +176,11 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     Refusals raise the guard's `ToolError`; network failures raise httpcore2's own errors.
     """
 
-    def __init__(self, guard: Guard, inner: httpcore2.AsyncNetworkBackend | None = None) -> None:
+    def __init__(
+        self, guard: Guard, inner: httpcore2.AsyncNetworkBackend | None = None, user_id: str | None = None
+    ) -> None:
         self._guard = guard
+        self._user_id = user_id
         # The library declares a placeholder of the same name, for installations without AnyIO.
         self._inner = inner or cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
 
@@ -195,7 +197,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         with anyio.CancelScope() as scope:
             if timeout is not None:
                 scope.deadline = anyio.current_time() + timeout
-            addresses = (await self._guard.addresses(host, port))[:MAX_ATTEMPTS]
+            addresses = (await self._guard.addresses(host, port, self._user_id))[:MAX_ATTEMPTS]
             failure: Exception = httpcore2.ConnectError("no attempt was made")
             for index, address in enumerate(addresses):
                 # A share of the remaining time, so that one dead address leaves time for the others.

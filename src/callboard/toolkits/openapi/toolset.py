@@ -111,7 +111,7 @@ class OpenApiToolset:
             method, headers = cast("Method", operation.method), request.headers
             if operation.method == "POST" and context.idempotency_key is not None:
                 headers.setdefault("idempotency-key", context.idempotency_key)
-            async with Fetcher(guard=self._guard, limits=self._limits) as fetcher:
+            async with Fetcher(guard=self._guard, limits=self._limits, user_id=context.user_id) as fetcher:
                 return read_response(
                     await fetcher.fetch(request.url, method=method, headers=headers, body=request.body)
                 )

@@ -6,7 +6,7 @@ from typing import Annotated
 import anyio.to_thread
 from pydantic import Field
 
-from callboard import CallboardError, RetryPolicy, Settings, Tool, ToolError, tool
+from callboard import CallboardError, RetryPolicy, Settings, Tool, ToolContext, ToolError, tool
 
 from ..http import Fetcher, Guard, Limits
 from .page import MAX_LINKS, WebPage, read_page
@@ -90,6 +90,7 @@ def web_tools(
 
     @tool(namespace="web", group="web", tags=("network",), idempotent=True, timeout=30.0)
     async def web_fetch(
+        ctx: ToolContext,
         url: Annotated[str, Field(description="Address of the page, beginning with https:// or http://")],
         max_characters: Annotated[
             int, Field(ge=100, le=MAX_CHARACTERS, description="Truncate the text after this many characters")
@@ -98,7 +99,7 @@ def web_tools(
         max_links: Annotated[int, Field(ge=0, le=MAX_LINKS, description="Return at most this many links")] = 20,
     ) -> WebPage:
         """Read a page of the public web as Markdown: its text, without menus, scripts and forms, and its links."""
-        async with Fetcher(guard=guard, limits=limits) as fetcher:
+        async with Fetcher(guard=guard, limits=limits, user_id=ctx.user_id) as fetcher:
             answer = await fetcher.fetch(url, headers=ACCEPT, max_bytes=MAX_BYTES)
         if answer.status >= 400:
             category = "not_found" if answer.status in (404, 410) else "permanent"
