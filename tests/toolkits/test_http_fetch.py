@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import httpcore2
 import pytest
 
@@ -483,6 +484,55 @@ async def test_the_total_time_includes_all_redirects(server: Server) -> None:
 async def test_endless_headers_are_refused(server: Server) -> None:
     server.answers["/"] = b"HTTP/1.1 200 OK\r\n" + b"x-a: aaaaaaaaaaaaaaaaaaaaaaaa\r\n" * 20_000
     assert (await refused(server.url())).category == "permanent"
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+async def test_h5_a_body_in_pieces_of_one_byte_is_truncated_early(server: Server) -> None:
+    server.answers["/"] = CHUNKED + b"1\r\na\r\n" * 60_000 + b"0\r\n\r\n"
+    result = await fetch(server.url(), max_bytes=100_000)
+    assert (result.status, result.truncated) == (200, True)
+    assert result.bytes_received < 10_000
+
+
+async def test_h5_a_body_in_ordinary_pieces_is_complete(server: Server) -> None:
+    server.answers["/"] = CHUNKED + b"28\r\n" + b"a" * 40 + b"\r\n" + b"28\r\n" + b"b" * 40 + b"\r\n0\r\n\r\n"
+    assert (await fetch(server.url(), max_bytes=80)).text == "a" * 40 + "b" * 40
+    server.answers["/"] = CHUNKED + (b"28\r\n" + b"a" * 40 + b"\r\n") * 2_500 + b"0\r\n\r\n"
+    result = await fetch(server.url(), max_bytes=100_000)
+    assert (result.truncated, result.bytes_received) == (False, 100_000)
+
+
+async def test_h5_other_tasks_run_while_many_pieces_are_read() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    network = httpcore2.AsyncMockBackend([CHUNKED + b"1\r\na\r\n" * 10_000 + b"0\r\n\r\n"])
+    guard = Guard(resolve=always("8.8.8.8"))
+    async with Fetcher(guard=guard, network=network) as fetcher, anyio.create_task_group() as tasks:
+        tasks.start_soon(count)
+        assert (await fetcher.fetch("http://example.com/")).bytes_received == 10_000
+        tasks.cancel_scope.cancel()
+    assert turns >= 100
+
+
+@pytest.mark.parametrize("flood", [b"HTTP/1.1 103 Early Hints\r\n\r\n" * 10_000, b"HTTP/1.1 100 \r\n\r\n" * 20_000])
+async def test_h5_endless_answers_before_the_answer_are_refused(server: Server, flood: bytes) -> None:
+    server.answers["/"] = flood + reply("here")
+    assert (await refused(server.url())).category == "permanent"
+
+
+async def test_h5_bytes_that_are_not_of_the_body_are_limited(server: Server) -> None:
+    server.answers["/"] = CHUNKED + (b"1;x=" + b"y" * 1_000 + b"\r\na\r\n") * 1_000 + b"0\r\n\r\n"
+    result = await fetch(server.url(), max_bytes=2_000)
+    assert result.truncated
+    assert result.bytes_received < 300
 
 
 # Text and binary content

@@ -10,9 +10,10 @@ import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 import anyio
+import anyio.lowlevel
 import httpcore2
 import httpx2
 from pydantic import Field
@@ -20,6 +21,7 @@ from pydantic import Field
 from callboard import BreakerPolicy, Tool, ToolContext, ToolError, tool
 
 from .guard import Guard, GuardedBackend
+from .metered_stream import MeteredStream
 from .request import Header, Hop, becomes_get, origin, read_headers, read_url, redirected
 from .response import Body, FetchResult, make_result
 
@@ -27,6 +29,10 @@ Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 MAX_BODY = 1_000_000
 READ_AHEAD = 65_536
+PIECE_COST = 64
+"""Bytes that a piece of a body counts in addition to its own: a body in pieces of one byte costs much time."""
+PIECES_AT_ONCE = 100
+"""Pieces after which other tasks run, since a piece that has arrived is returned without waiting."""
 DEFAULT_BYTES = 100_000
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -93,12 +99,16 @@ class _CappedStream(httpx2.AsyncByteStream):
         self.exhausted = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        number = 0
         async for piece in self._stream:
             yield piece
-            self._left -= len(piece)
+            self._left -= len(piece) + PIECE_COST
             if self._left < 0:
                 self.exhausted = True
                 return
+            number += 1
+            if number % PIECES_AT_ONCE == 0:
+                await anyio.lowlevel.checkpoint()
 
     async def aclose(self) -> None:
         await self._reply.aclose()
@@ -209,9 +219,11 @@ class Fetcher:
                     extensions={"timeout": {**timeouts, "connect": self.limits.connect_seconds}},
                 )
             )
-        return httpx2.Response(
-            reply.status, headers=reply.headers, stream=_CappedStream(reply, keep + READ_AHEAD), request=request
-        )
+        cap = 4 * keep + READ_AHEAD  # a body in small pieces takes up to four times its size
+        stream = cast("Any", reply).extensions.get("network_stream")  # the library does not type its extensions
+        if isinstance(stream, MeteredStream):
+            stream.allow(cap)
+        return httpx2.Response(reply.status, headers=reply.headers, stream=_CappedStream(reply, cap), request=request)
 
     async def _read(self, response: httpx2.Response, keep: int, deadline: float) -> Body:
         """Read and decompress a body in pieces, up to the size limit, the deadline or an error."""

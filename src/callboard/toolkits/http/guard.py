@@ -19,6 +19,7 @@ import httpcore2
 from callboard import ToolError
 
 from .lookups import Lookups
+from .metered_stream import MeteredStream
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -203,13 +204,14 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 # A share of the remaining time, so that one dead address leaves time for the others.
                 share = (scope.deadline - anyio.current_time()) / (len(addresses) - index)
                 try:
-                    return await self._inner.connect_tcp(
+                    stream = await self._inner.connect_tcp(
                         str(address),
                         port,
                         timeout=None if timeout is None else max(share, 0.0),
                         local_address=local_address,
                         socket_options=options,
                     )
+                    return MeteredStream(stream)
                 except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                     failure = error
             raise failure
