@@ -275,6 +275,23 @@ async def test_k1_a_redirect_of_a_post_to_a_list_is_not_its_success(server: Serv
         assert error.message == f"The service answered with status {status[:3]}."
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (r'{"name": "party \ud83c"}', {"name": "party \ufffd"}),
+        (r'{"\uDF89": ["\\ud83c", "\udf89\ud83c", "a\u0000"]}', {"\ufffd": ["\\ud83c", "\ufffd" * 2, "a\0"]}),
+        (r'{"\ud83c\udf89": 1}', {"🎉": 1}),
+        ('{"a": NaN, "b": -Infinity, "c": 1e400, "d": 1.5}', {"a": None, "b": None, "c": None, "d": 1.5}),
+    ],
+)
+async def test_k1_an_answer_with_invalid_values_is_repaired(server: Server, body: str, expected: Any) -> None:
+    server.answers = {"/pets": reply(body, content_type="application/json")}
+    async with Runtime(toolset_of(server).tools()) as runtime:
+        session = await runtime.open("s", "u")
+        outcome = await session.call("add_pet", {"body": {"name": "a"}})
+        assert (outcome.error, outcome.value) == (None, expected)
+
+
 async def test_k1_hostile_answers_harm_nothing(server: Server) -> None:
     toolset = toolset_of(server)
     for body, kind in (("[" * 100_000, "application/json"), ("{", "application/json")):

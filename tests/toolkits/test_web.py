@@ -169,6 +169,12 @@ async def test_k1_wrong_answers_of_a_provider_are_named(server: Server, made: by
         assert error.message.startswith("The search provider brave")
 
 
+async def test_k1_a_hit_that_was_cut_within_an_emoji_is_found(server: Server) -> None:
+    hit = r'{"title": "cut \ud83d", "url": "https://example.org/", "description": "x", "score": NaN}'
+    set_answer(server, reply(f'{{"web": {{"results": [{hit}]}}}}', content_type="application/json"))
+    assert [hit["title"] for hit in (await search(brave(server)))["hits"]] == ["cut \ufffd"]
+
+
 async def test_k1_a_limit_of_the_provider_says_when_to_try_again(server: Server) -> None:
     set_answer(server, reply("{}", "429 Too Many Requests", retry_after="7"))
     error = await refusal(brave(server))

@@ -7,6 +7,7 @@ from urllib.parse import urljoin, urlsplit
 from callboard import ToolError
 
 from ..http import FetchResult
+from ..http.json_text import read_json
 
 MAX_REASON = 500
 MAX_TARGET = 300
@@ -43,7 +44,7 @@ def read_response(answer: FetchResult) -> Any:
         message = f"The answer is larger than {answer.bytes_received} bytes. Ask for less, such as a page of it."
         raise ToolError(message, category="permanent")
     try:
-        return json.loads(answer.text) if answer.text else None
+        return read_json(answer.text) if answer.text else None
     except (ValueError, RecursionError):
         raise ToolError("The service answered with JSON that is not valid.", category="permanent") from None
 
@@ -82,7 +83,7 @@ def _target(answer: FetchResult) -> str:
 def _reason(text: str) -> str:
     """The reason in a body: of a JSON object its usual field, of anything else the beginning."""
     try:
-        read: Any = json.loads(text)
+        read = read_json(text)
     except (ValueError, RecursionError):
         read = None
     if isinstance(read, dict):

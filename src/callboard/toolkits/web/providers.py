@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from callboard import ToolError
 
 from ..http import Fetcher, FetchResult, Guard, Limits
+from ..http.json_text import read_json
 from .search import SearchHit, SearchQuery, make_hit
 
 LIMITS = Limits(max_bytes=2_000_000, total_seconds=15.0, connect_seconds=6.0, max_redirects=0)
@@ -155,7 +156,7 @@ def _read(provider: str, answer: FetchResult) -> Fields:
     if status != 200:
         raise ToolError(f"{name} answered with status {status}.", category="configuration")
     try:
-        read: object = json.loads(answer.text)
+        read: object = read_json(answer.text)
     except (ValueError, RecursionError):
         read = None
     if not isinstance(read, dict) or answer.truncated:
