@@ -1,5 +1,6 @@
 """The operations of an API as tools: with documents of real services, and against a real server on loopback."""
 
+import asyncio
 import gzip
 import json
 from collections import defaultdict
@@ -7,11 +8,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import anyio
 import pytest
+from anyio.abc import SocketStream
 
 from callboard import RegistrationError, Registry, Runtime, Tool, ToolError
 from callboard.errors import SchemaError
 from callboard.schemas.dialects import DIALECTS
+from callboard.testing import ManualClock
 from callboard.toolkits.http import Fetcher, Guard, Limits
 from callboard.toolkits.openapi import OpenApiToolset, openapi_toolset
 from tests.toolkits.test_http_fetch import Server, reply, server
@@ -290,6 +294,57 @@ async def test_k1_an_answer_with_invalid_values_is_repaired(server: Server, body
         session = await runtime.open("s", "u")
         outcome = await session.call("add_pet", {"body": {"name": "a"}})
         assert (outcome.error, outcome.value) == (None, expected)
+
+
+async def test_k1_a_text_that_was_cut_says_so(server: Server) -> None:
+    server.answers = {"/pets/1": reply("row,1\n" * 5, content_type="text/csv")}
+    toolset = openapi_toolset(
+        document(), server=server.url(""), secrets={"key": SECRET}, guard=LOOPBACK, limits=Limits(max_bytes=12)
+    )
+    cut = "[This answer is not complete. The body is truncated after 12 bytes.]\n\nrow,1\nrow,1\n"
+    assert await call(toolset, "get_pet", {"petId": "1"}) == cut
+    server.answers = {"/pets/1": reply(json.dumps(["x" * 20]), content_type="application/json")}
+    error = await refusal(toolset, "get_pet", {"petId": "1"})
+    assert error.category == "permanent"
+    assert "truncated after 12 bytes. If it is too large, ask for less" in error.message
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/csv"])
+async def test_k1_an_answer_that_broke_off_is_requested_again_if_that_is_safe(server: Server, kind: str) -> None:
+    broken = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: 500\r\n\r\n[1,2".encode()
+    server.answers = {"/pets/1": broken, "/pets": broken}
+    clock, categories, ended = ManualClock(), list[str](), 0
+    async with Runtime(toolset_of(server).tools(), clock=clock) as runtime:
+        session = await runtime.open("s", "u")
+        calls = [
+            asyncio.ensure_future(session.call("get_pet", {"petId": "1"})),
+            asyncio.ensure_future(session.call("add_pet", {"body": {"name": "Rex"}})),
+        ]
+        async with asyncio.timeout(60):
+            async for event in session.events():
+                if event.kind == "tool_retrying":
+                    categories.append(event.data["error"]["category"])
+                    await clock.advance(10.0)
+                elif event.kind == "tool_result":
+                    ended += 1
+                    if ended == len(calls):
+                        break
+        errors = [str((await call).error) for call in calls]
+    assert categories == ["transient"] * 2
+    assert (server.paths.count("/pets/1"), server.paths.count("/pets")) == (3, 1)
+    assert ["check that before you repeat it" in error for error in errors] == [False, True]
+
+
+async def test_k1_an_answer_that_is_too_slow_is_a_timeout(server: Server) -> None:
+    async def stall(stream: SocketStream) -> None:
+        await stream.send(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n[1,2")
+        await anyio.sleep_forever()
+
+    server.answers = {"/pets/1": stall}
+    limits = Limits(total_seconds=0.5)
+    options: dict[str, Any] = {"server": server.url(""), "secrets": {"key": SECRET}, "guard": LOOPBACK}
+    error = await refusal(openapi_toolset(document(), limits=limits, **options), "get_pet", {"petId": "1"})
+    assert error.category == "timeout"
 
 
 async def test_k1_hostile_answers_harm_nothing(server: Server) -> None:

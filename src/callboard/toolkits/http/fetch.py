@@ -23,7 +23,7 @@ from callboard import BreakerPolicy, Tool, ToolContext, ToolError, tool
 from .guard import Guard, GuardedBackend
 from .metered_stream import MeteredStream
 from .request import Header, Hop, becomes_get, origin, read_headers, read_url, redirected
-from .response import Body, FetchResult, make_result
+from .response import BROKEN, SLOW, Body, FetchResult, make_result
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -244,12 +244,12 @@ class Fetcher:
             except httpx2.DecodingError:
                 return Body(bytes(data), "The rest of the body could not be decompressed.")
             except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError):
-                return Body(bytes(data), "The connection broke before the end of the body.")
+                return Body(bytes(data), BROKEN)
             except httpcore2.TimeoutException:
-                return Body(bytes(data), "The body came too slowly; the rest is missing.")
+                return Body(bytes(data), SLOW)
             exhausted = isinstance(response.stream, _CappedStream) and response.stream.exhausted
             return Body(bytes(data), f"The body is truncated after {len(data)} bytes." if exhausted else None)
-        return Body(bytes(data), "The body came too slowly; the rest is missing.")
+        return Body(bytes(data), SLOW)
 
 
 def _host(arguments: Mapping[str, Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx2
@@ -20,6 +21,10 @@ NOT_FOLLOWED = (
     "The redirect to the address in the header location was not followed, because the body would not be sent there. "
     "Fetch that address to see whether the request had an effect."
 )
+BROKEN = "The connection broke before the end of the body."
+SLOW = "The body came too slowly; the rest is missing."
+INTERRUPTED: Mapping[str | None, str] = {BROKEN: "transient", SLOW: "timeout"}
+"""The notes of bodies that another attempt may receive in full, and the categories of errors for them."""
 BINARY_KINDS = ("image/", "audio/", "video/", "font/")
 
 _CHARSET = re.compile(

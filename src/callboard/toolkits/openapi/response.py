@@ -8,6 +8,7 @@ from callboard import ToolError
 
 from ..http import FetchResult
 from ..http.json_text import read_json
+from ..http.response import INTERRUPTED
 
 MAX_REASON = 500
 MAX_TARGET = 300
@@ -33,20 +34,34 @@ _MESSAGES = {
 _REASONS = ("detail", "message", "error_description", "error", "title", "msg", "errors")
 
 
-def read_response(answer: FetchResult) -> Any:
-    """Return the content of a response: JSON as data, other text as it is. Raises `ToolError` for an error status."""
+def read_response(answer: FetchResult, *, is_idempotent: bool) -> Any:
+    """Return the content of a response: JSON as data, other text as it is, with a note if a part of it is missing.
+
+    Raises `ToolError` for an error status, and for an answer that cannot be used.
+    """
     if answer.status >= 400 or answer.status in REDIRECTS:
         raise _error(answer)
+    if answer.truncated and (category := INTERRUPTED.get(answer.note)) is not None:
+        raise _interrupted(answer, category, is_idempotent)
     kind = (answer.content_type or "").partition(";")[0].strip().lower()
     if not kind.endswith(("/json", "+json")):
+        if answer.truncated and answer.text:
+            return f"[This answer is not complete. {answer.note}]\n\n{answer.text}"
         return answer.text or answer.note
-    if answer.truncated:
-        message = f"The answer is larger than {answer.bytes_received} bytes. Ask for less, such as a page of it."
+    if answer.note is not None:
+        message = f"The answer cannot be read. {answer.note} If it is too large, ask for less, such as a page of it."
         raise ToolError(message, category="permanent")
     try:
         return read_json(answer.text) if answer.text else None
     except (ValueError, RecursionError):
         raise ToolError("The service answered with JSON that is not valid.", category="permanent") from None
+
+
+def _interrupted(answer: FetchResult, category: str, is_idempotent: bool) -> ToolError:
+    message = f"The service answered with status {answer.status}, but a part of the answer is missing. {answer.note}"
+    if not is_idempotent:
+        message += " The request probably had its effect: check that before you repeat it."
+    return ToolError(message, category=category, retryable=None if is_idempotent else False)
 
 
 def _error(answer: FetchResult) -> ToolError:

@@ -105,6 +105,7 @@ class OpenApiToolset:
     def _tool(self, base: str, operation: Operation, credentials: Credentials) -> Tool:
         if self._server is None and operation.server is not None:
             base = urljoin(f"{base}/", operation.server)
+        is_idempotent = operation.method in IDEMPOTENT
 
         async def send(arguments: dict[str, Any], context: ToolContext) -> Any:
             request = make_request(base, operation, arguments, credentials)
@@ -112,11 +113,9 @@ class OpenApiToolset:
             if operation.method == "POST" and context.idempotency_key is not None:
                 headers.setdefault("idempotency-key", context.idempotency_key)
             async with Fetcher(guard=self._guard, limits=self._limits, user_id=context.user_id) as fetcher:
-                return read_response(
-                    await fetcher.fetch(request.url, method=method, headers=headers, body=request.body)
-                )
+                answer = await fetcher.fetch(request.url, method=method, headers=headers, body=request.body)
+            return read_response(answer, is_idempotent=is_idempotent)
 
-        is_idempotent = operation.method in IDEMPOTENT
         return dynamic_tool(
             operation.name,
             operation.input_schema,

@@ -9,6 +9,7 @@ from callboard import ToolError
 
 from ..http import Fetcher, FetchResult, Guard, Limits
 from ..http.json_text import read_json
+from ..http.response import INTERRUPTED
 from .search import SearchHit, SearchQuery, make_hit
 
 LIMITS = Limits(max_bytes=2_000_000, total_seconds=15.0, connect_seconds=6.0, max_redirects=0)
@@ -155,6 +156,8 @@ def _read(provider: str, answer: FetchResult) -> Fields:
         raise ToolError(f"{name} answered with status {status}.", category="transient")
     if status != 200:
         raise ToolError(f"{name} answered with status {status}.", category="configuration")
+    if answer.truncated and (category := INTERRUPTED.get(answer.note)) is not None:
+        raise ToolError(f"{name} did not send its whole answer.", category=category)
     try:
         read: object = read_json(answer.text)
     except (ValueError, RecursionError):
