@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from anyio.abc import SocketStream
 
 from callboard import Registry, Settings, ToolError
 from callboard.errors import SettingsError
@@ -117,17 +118,45 @@ async def test_k1_brave_gets_the_query_and_its_hits_are_plain(server: Server) ->
 async def test_k1_searxng_gets_the_same_query_in_its_own_form(server: Server) -> None:
     set_answer(server, answer(SEARXNG))
     provider = SearXNG(server.url())
-    found = await search(provider, count=3, offset=1, lang="de", country="AT", safesearch="off", freshness="day")
+    found = await search(provider, count=3, lang="de", country="AT", safesearch="off", freshness="day")
     assert sent(server) == {
         "q": "callboard",
         "format": "json",
-        "pageno": "2",
+        "pageno": "1",
         "safesearch": "0",
         "language": "de-AT",
         "time_range": "day",
     }
     assert (len(found["hits"]), found["has_more"]) == (3, True)
     assert (await refusal(provider, freshness="2026-01-01to2026-02-01")).category == "validation"
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "offset", "titles", "pages", "has_more"),
+    [
+        (10, 5, 0, ["0", "1", "2", "3", "4"], 1, True),
+        (10, 5, 1, ["5", "6", "7", "8", "9"], 1, True),
+        (7, 5, 2, ["10", "11", "12", "13", "14"], 3, True),
+        (7, 5, 4, ["20", "21", "22", "23", "24"], 4, True),
+        (7, 5, 5, ["25", "26", "27"], 5, False),
+        (7, 5, 6, [], 5, False),
+        (1, 20, 9, [], 10, False),
+    ],
+)
+async def test_k1_pages_of_searxng_skip_no_hit(
+    server: Server, size: int, count: int, offset: int, titles: list[str], pages: int, has_more: bool
+) -> None:
+    """The instance has four pages of a size of its own."""
+
+    async def page(stream: SocketStream) -> None:
+        first = (int(sent(server)["pageno"]) - 1) * size
+        hits = [{"title": str(n), "url": f"https://example.org/{n}"} for n in range(first, first + size)]
+        await stream.send(answer({"results": [hit for hit in hits if size == 1 or int(hit["title"]) < 4 * size]}))
+
+    set_answer(server, page)
+    found = await search(SearXNG(server.url()), count=count, offset=offset)
+    assert ([hit["title"] for hit in found["hits"]], found["has_more"]) == (titles, has_more)
+    assert len(server.requests) == pages
 
 
 async def test_k1_tavily_has_pages_although_its_api_has_none(server: Server) -> None:

@@ -16,6 +16,9 @@ LIMITS = Limits(max_bytes=2_000_000, total_seconds=15.0, connect_seconds=6.0, ma
 ANYWHERE = Guard(allow=["0.0.0.0/0", "::/0"])
 """The operator chose the address of the provider, so it may be in any network."""
 
+MAX_PAGES = 10
+"""Pages of a SearXNG instance that are read for a search."""
+
 Fields = Mapping[str, Any]
 
 
@@ -54,7 +57,10 @@ class Brave:
 
 
 class SearXNG:
-    """A SearXNG instance, which must allow the format `json`."""
+    """A SearXNG instance, which must allow the format `json`. It decides how many hits a page has.
+
+    Its pages are read from the first one on, because an offset counts hits, and pages differ in size.
+    """
 
     name = "searxng"
 
@@ -71,19 +77,23 @@ class SearXNG:
         fields = {
             "q": query.query,
             "format": "json",
-            "pageno": query.offset + 1,
             "safesearch": ("off", "moderate", "strict").index(query.safesearch),
             "language": f"{query.lang}-{query.country}" if query.lang and query.country else query.lang,
             "time_range": query.freshness,
         }
         headers = {"accept": "application/json", **({"authorization": f"Bearer {self._key}"} if self._key else {})}
-        answer = await _get(self.name, self._url, fields, headers)
-        results = _list(answer.get("results"))
+        start, results = query.offset * query.count, list[Fields]()
+        end = start + query.count
+        for page in range(1, MAX_PAGES + 1):
+            answer = await _get(self.name, self._url, {**fields, "pageno": page}, headers)
+            results += (found := _list(answer.get("results")))
+            if not found or len(results) >= end:
+                break
         hits = (
             make_hit(each.get("title"), each.get("url"), each.get("content"), each.get("publishedDate"))
-            for each in results
+            for each in results[start:]
         )
-        return _found(hits, query), len(results) >= query.count
+        return _found(hits, query), len(results) >= end
 
 
 class Tavily:
