@@ -313,7 +313,7 @@ async def test_k1_pages_of_private_networks_are_refused(server: Server) -> None:
 
 
 HOSTILE = ["<div>", "<a>", "<!", "<!--", "<a href=", "</form>", "<form>", "<script>", "<pre> ", "<", "&", "<ul><li>",
-           "<main>", "</main>", '<a x="', "<title>", "<a href=//x>y</a>", "<svg></p>", "<b><i>"]  # fmt: skip
+           "<main>", "</main>", '<a x="', '<a x=">', """<a x="'>""", '<b "=">', "<b '='>", '<a x="><b x=\'>', "<title>", "<a href=//x>y</a>", "<svg></p>", "<b><i>"]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
@@ -340,6 +340,35 @@ def test_k1_a_hostile_tag_costs_no_more_than_its_size() -> None:
     plain = min(cost('a="b" ') for _ in range(3))
     for tag in ("x", "x ", "x  = ", " ", "x=", '="', "x='\" ", "/"):
         assert any(cost(tag) < 10 * plain + 0.1 for _ in range(3)), tag
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ('<p title="a > b" data-x=\'{"y": ">"}\'>text', "text"),
+        ('<img src=x alt="1 > 0"> text', "[image: 1 > 0] text"),
+        ('<a title = "x>y" href="/z">text</a>', "[text](https://example.org/z)"),
+        ("<p class=it's>one</p><p>it's", "one\n\nit's"),
+        ('<p title="open>one</p>two', "one\n\ntwo"),
+        ("</p title='>'>text", "text"),
+    ],
+)
+def test_k1_a_value_in_quotes_does_not_end_its_tag(page: str, text: str) -> None:
+    assert html_to_markdown(page, "https://example.org/") == text
+
+
+@pytest.mark.parametrize(
+    ("base", "link"),
+    [
+        ('<base href="/docs/">', "https://example.org/docs/more"),
+        ('<base target=x><base href="https://other.example/a/b"><base href="/c/">', "https://other.example/a/more"),
+        ('<base href="javascript:alert(1)">', "https://example.org/dir/more"),
+        ('<base href="http://[half/">', "https://example.org/dir/more"),
+    ],
+)
+def test_k1_links_are_resolved_against_the_base_of_the_page(base: str, link: str) -> None:
+    page = f"<head>{base}</head><a href=more>text</a>"
+    assert html_to_markdown(page, "https://example.org/dir/page") == f"[text]({link})"
 
 
 async def test_k1_a_page_within_a_form_is_read(server: Server) -> None:

@@ -18,6 +18,8 @@ _TEXT = re.compile(r"(?:[^<]+|<(?![a-zA-Z/!?]))+")
 _NAME = re.compile(r"/?[a-zA-Z][a-zA-Z0-9:-]*")
 # The value is optional: if it were needed, a long name without one would be tried again from each of its characters.
 _ATTRIBUTE = re.compile(r"""([^\s=>"'/]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+)))?""")
+# Possessive, so that it never reads a character twice. A quote that is not closed is an ordinary character.
+_TAG_END = re.compile(r"""[^>=]*+(?:=\s*+(?:"[^"]*+"|'[^']*+')?+[^>=]*+)*+>""")
 _RAW_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in RAW}
 
 
@@ -40,6 +42,7 @@ class Token(NamedTuple):
 def html_tokens(page: str) -> Iterator[Token]:
     """Yield the tokens of a page. The content of raw elements is one text; comments are left out."""
     at, end = 0, len(page)
+    reads_quotes = True  # until they hide the end of a tag: every later tag could search the rest of the page for it
     while at < end:
         if text := _TEXT.match(page, at):
             yield Token("", _decoded(text[0]))
@@ -51,7 +54,9 @@ def html_tokens(page: str) -> Iterator[Token]:
             at = end if found < 0 else found + len(closing)
             continue
         named = _NAME.match(page, at + 1)
-        close = page.find(">", at)
+        ended = _TAG_END.match(page, named.end()) if named is not None and reads_quotes else None
+        reads_quotes = reads_quotes and (named is None or ended is not None)
+        close = page.find(">", at) if ended is None else ended.end() - 1
         if close < 0:  # no tag ends any more
             return
         if named is None:  # `</` without a name

@@ -100,7 +100,9 @@ class _PageReader:
 
     def __init__(self, url: str, dropped: frozenset[str]) -> None:
         self.links: dict[str, Link] = {}
-        self._base = url
+        self._address = url
+        self._base: str | None = None
+        """The address that the page names as the base of its links."""
         self._left_out = dropped
         self._parts: list[str] = []
         self._title = ""
@@ -180,6 +182,8 @@ class _PageReader:
             case "img":
                 if alternative := _SPACE.sub(" ", token.attribute("alt")).strip()[:300]:
                     self._parts.append(f"[image: {alternative}]")
+            case "base" if self._base is None and (address := token.attribute("href")):
+                self._base = self._resolved(address, self._address) or self._address
             case "a":
                 self._link = (token.attribute("href"), len(self._parts))
             case _ if name in _HEADINGS:
@@ -221,17 +225,23 @@ class _PageReader:
     def _end_link(self, address: str, start: int) -> None:
         """Write a link as Markdown if its address can be opened; else its text stays."""
         text = _SPACE.sub(" ", "".join(self._parts[start:])).strip()
-        try:
-            url = urljoin(self._base, address.strip())
-        except ValueError:
+        url = self._resolved(address, self._base or self._address)
+        if not url or not text:
             return
-        if not url.startswith(("https://", "http://")) or len(url) > MAX_LINK_CHARACTERS or not text:
-            return
-        is_elsewhere = url.partition("#")[0] != self._base.partition("#")[0]
+        is_elsewhere = url.partition("#")[0] != self._address.partition("#")[0]
         if is_elsewhere and len(self.links) < MAX_LINKS:
             self.links.setdefault(url, Link(text=text[:200], url=url))
         if len(self._mains) == 0 or self._mains[-1][1] <= start:
             self._parts[start:] = [f"[{text}]({url})"]
+
+    @staticmethod
+    def _resolved(address: str, base: str) -> str:
+        """An address in full, or an empty text if it cannot be opened."""
+        try:
+            url = urljoin(base, address.strip())
+        except ValueError:
+            return ""
+        return url if url.startswith(("https://", "http://")) and len(url) <= MAX_LINK_CHARACTERS else ""
 
 
 def _tidy(text: str) -> str:
