@@ -16,6 +16,7 @@ from callboard.testing import ManualClock
 from callboard.toolkits.ethereum import Chain, RpcClient, ethereum_toolset, rpc
 from callboard.toolkits.ethereum.rpc_errors import AlreadyKnown, Reverted, name_error
 from callboard.toolkits.ethereum.sender import DevelopmentSender, TransactionRequest
+from callboard.toolkits.ethereum.signer import SignedTransaction
 from tests.toolkits.test_http_fetch import Server, reply, serving
 
 pytestmark = pytest.mark.anyio
@@ -38,8 +39,13 @@ def raw(made: bytes) -> Respond:
     return lambda request: made
 
 
-def answered(request: dict[str, Any], **fields: Any) -> bytes:
-    return reply(json.dumps({"jsonrpc": "2.0", "id": request["id"], **fields}), content_type="application/json")
+def answered(request: dict[str, Any], status: str = "200 OK", **fields: Any) -> bytes:
+    body = json.dumps({"jsonrpc": "2.0", "id": request["id"], **fields})
+    return reply(body, status, content_type="application/json")
+
+
+def failure_with(status: str, **error: Any) -> Respond:
+    return lambda request: answered(request, status, error=error)
 
 
 class Node:
@@ -103,6 +109,14 @@ FAILURES = [
     (raw(reply("x" * (rpc.MAX_RESPONSE + 1))), "transient"),
     (raw(reply(status="429 Too Many Requests")), "rate_limited"),
     (failure(code=-32005, message=f"limit exceeded for {KEY}"), "rate_limited"),
+    (failure(code=-32603, message="Internal error"), "transient"),
+    (failure(code=-32011, message="no backends available for method"), "transient"),
+    (failure_with("503 Unavailable", code=-32011, message="no backends available for method"), "transient"),
+    (failure_with("500 Internal Server Error", code=-32000, message=f"internal error {KEY}"), "transient"),
+    (failure_with("500 Internal Server Error", code=-32601, message="no such method"), "transient"),
+    (failure_with("401 Unauthorized", code=-32000, message="invalid project id"), "configuration"),
+    (failure_with("402 Payment Required", code=-32000, message="replacement of your plan"), "configuration"),
+    (failure_with("403 Forbidden", code=-32000, message="header not found"), "configuration"),
 ]
 
 
@@ -124,6 +138,37 @@ async def test_k2_answer_of_a_node_is_not_asked_for_again() -> None:
         with pytest.raises(Reverted):
             await client.call("eth_call")
         assert second.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("respond", "name"),
+    [
+        (failure(code=-32603, message="nonce too low"), "nonce_too_low"),
+        (failure(code=-32603, message="EVM error OutOfFunds"), "refused"),
+        (failure_with("500 Internal Server Error", code=-32000, message="nonce too low"), "nonce_too_low"),
+        (failure_with("500 Internal Server Error", code=-32603, message="Error: reverted", data="0x"), "reverted"),
+        (failure_with("400 Bad Request", code=-32602, message="invalid argument 0"), "invalid_parameters"),
+    ],
+)
+async def test_k2_error_about_the_request_is_an_answer_whatever_its_code_and_status(
+    respond: Respond, name: str
+) -> None:
+    async with nodes(2) as (client, (first, second), _):
+        first.respond = respond
+        error = await refused(client)
+        assert (error.details["error"], second.calls) == (name, 0)
+
+
+async def test_k2_transaction_is_sent_by_another_node_if_one_fails() -> None:
+    """Both nodes get the same signed transaction, so it is sent once although the failed node may have sent it."""
+    async with nodes(2) as (client, (first, second), _):
+        first.respond = failure_with("503 Unavailable", code=-32011, message="no backends available for method")
+        second.respond = failure(code=-32000, message="already known")
+        await DevelopmentSender(client).broadcast(SignedTransaction("0x1", 1, "0x2"))
+        assert (first.calls, second.calls) == (1, 1)
+        with pytest.raises(ToolError):
+            await client.call_once("eth_sendTransaction")
+        assert (first.calls, second.calls) == (2, 1)
 
 
 async def test_k2_slow_node_is_left_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from callboard import ToolError
 from .chain import Chain
 from .clock import Clock
 from .endpoints import Endpoint, Endpoints
-from .rpc_errors import name_error, rate_limited
+from .rpc_errors import NodeFault, name_error, rate_limited
 from .values import read_quantity
 
 MAX_RESPONSE = 8_000_000
@@ -26,6 +26,8 @@ MIN_SECRET = 6
 """Characters of a part of an address that may be a key."""
 REQUEST_SECONDS = 10.0
 """Seconds for one request to one node."""
+REFUSALS = (401, 402, 403)
+"""Statuses that refuse the operator's key or plan, whatever error the body has."""
 HEADERS = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
 EXTENSIONS = {"timeout": httpx2.Timeout(REQUEST_SECONDS, connect=4.0).as_dict()}
 
@@ -48,9 +50,10 @@ class RpcClient:
     async def call(self, method: str, *parameters: Any) -> Any:
         """Send a request and return its `result`.
 
-        A node that fails, is slow, limits requests or is of another chain is skipped, and the next one is asked. An
-        error that a node returns as its answer is not: it raises at once. Raises `ToolError`: `Reverted`, or named
-        by `name_error`; `rate_limited`, `timeout`, `transient` or `configuration` if no node answers.
+        A node that fails, is slow, limits requests or is of another chain is skipped, and the next one is asked, also
+        if it says so in an error of JSON-RPC. An error about the request is an answer: it raises at once. Raises
+        `ToolError`: `Reverted`, or named by `name_error`; `rate_limited`, `timeout`, `transient` or `configuration` if
+        no node answers.
 
         A request may reach two nodes. Send only what can be sent twice: reads, and signed transactions.
         """
@@ -109,10 +112,10 @@ class RpcClient:
             after = headers.get("retry-after", "")
             seconds = float(after) if after.isdecimal() and len(after) < 7 else None
             raise _NodeFailed(rate_limited(seconds, f"{where}: status 429"))
-        if isinstance(error := fields.get("error"), dict):
-            named = name_error(method, cast("dict[str, Any]", error))
+        if isinstance(error := fields.get("error"), dict) and status not in REFUSALS:
+            named = name_error(method, cast("dict[str, Any]", error), has_failed=status >= 500)
             named.report = masked(named.report, endpoint.url)
-            if named.category == "rate_limited":
+            if named.category == "rate_limited" or isinstance(named, NodeFault):
                 raise _NodeFailed(named)
             self._endpoints.succeeded(endpoint)
             raise named
@@ -144,7 +147,7 @@ class RpcClient:
 
     def _unusable(self, where: str, status: int, content: bytes) -> "_NodeFailed":
         report = f"{where}: status {status}, {len(content)} bytes"
-        if status in (401, 403, 404, 405) or 300 <= status < 400:
+        if status in (*REFUSALS, 404, 405) or 300 <= status < 400:
             return _failed(f"A node of the chain {self.chain} refuses requests.", "configuration", report)
         if status >= 500 or status == 408:
             return _failed(f"The nodes of the chain {self.chain} are not available.", "transient", report)

@@ -16,6 +16,8 @@ from .revert import Revert, decode_revert
 LIMIT_EXCEEDED = -32005
 METHOD_MISSING = (-32601, -32004)
 INVALID_PARAMETERS = (-32602, -32600)
+NODE_FAULTS = (-32603, -32002, -32011, -32012, -32013)
+"""Codes of a node or its gateway that failed: internal error, too slow, no or no healthy backend, a bad response."""
 MAX_REPORT = 300
 
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
@@ -95,6 +97,7 @@ _RULES = (
         "The node refuses a query of this size. Ask for less.",
     ),
 )
+_EXECUTION = re.compile(r"\bE?VM\b")
 _REVERT = re.compile(r"revert", re.IGNORECASE)
 _RATE = re.compile(r"rate limit|too many requests|limit exceeded|exceeded .*(quota|capacity|compute)", re.IGNORECASE)
 _KNOWN = re.compile(r"already known|\bknown transaction|already imported", re.IGNORECASE)
@@ -117,8 +120,16 @@ class AlreadyKnown(ToolError):
     """A node has the transaction already, so it was sent before."""
 
 
-def name_error(method: str, error: Mapping[str, Any]) -> ToolError:
-    """Make the error for the `error` of a JSON-RPC response."""
+class NodeFault(ToolError):
+    """A node failed. Its error says nothing about the request, which another node may answer."""
+
+
+def name_error(method: str, error: Mapping[str, Any], *, has_failed: bool = False) -> ToolError:
+    """Make the error for the `error` of a JSON-RPC response.
+
+    `has_failed` says that the status of the response is that of a failed node: then only words that have a name, such
+    as those of a revert, are about the request. Everything else is a `NodeFault`.
+    """
     code, text = error.get("code"), str(error.get("message"))[:2_000]
     report = f"{method}: JSON-RPC error {str(code)[:20]}: {text[:MAX_REPORT]}"
     data = revert_data(error)
@@ -133,6 +144,8 @@ def name_error(method: str, error: Mapping[str, Any]) -> ToolError:
         if rule.pattern.search(text):
             details, retryable = {"error": rule.name}, True if rule.is_safe else None
             return ToolError(rule.message, category=rule.category, details=details, report=report, retryable=retryable)
+    if has_failed or (code in NODE_FAULTS and not _EXECUTION.search(text)):
+        return NodeFault("The nodes of this chain are not available.", category="transient", report=report)
     if code in METHOD_MISSING:
         message = f"The node does not support {method}."
         return ToolError(message, category="configuration", details={"error": "unsupported"}, report=report)
