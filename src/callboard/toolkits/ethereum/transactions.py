@@ -22,6 +22,8 @@ class Receipt:
     succeeded: bool
     gas_used: int
     gas_price: int | None
+    further_fees: int
+    """Fees beside that for gas: of a rollup for its data on the chain below (`l1Fee`), and for blobs (EIP-4844)."""
     contract_address: str | None
     """Contract that the transaction created. Some nodes name one also if the creation was reverted; it is left out."""
     log_count: int
@@ -29,7 +31,7 @@ class Receipt:
     @property
     def fee(self) -> int | None:
         """The fee in the smallest unit."""
-        return None if self.gas_price is None else self.gas_price * self.gas_used
+        return None if self.gas_price is None else self.gas_price * self.gas_used + self.further_fees
 
 
 class TransactionDetails(BaseModel):
@@ -63,12 +65,16 @@ def read_receipt(answer: object) -> Receipt | None:
     fields = cast("dict[str, Any]", answer)
     logs = fields.get("logs")
     succeeded = optional_quantity(fields.get("status")) != 0
+    for_data, blob_gas, blob_price = (
+        optional_quantity(fields.get(name)) or 0 for name in ("l1Fee", "blobGasUsed", "blobGasPrice")
+    )
     return Receipt(
         block_number=read_quantity(fields.get("blockNumber"), "a receipt"),
         block_hash=read_hash(fields.get("blockHash")) or "",
         succeeded=succeeded,
         gas_used=read_quantity(fields.get("gasUsed"), "a receipt"),
         gas_price=optional_quantity(fields.get("effectiveGasPrice")),
+        further_fees=for_data + blob_gas * blob_price,
         contract_address=read_address(fields.get("contractAddress")) if succeeded else None,
         log_count=len(cast("list[Any]", logs)) if isinstance(logs, list) else 0,
     )

@@ -1,0 +1,80 @@
+"""What nodes answer as results of tools: fees, tokens, accounts, logs and calldata. No chain."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from callboard import Registry
+from callboard.toolkits.ethereum import Chain, ethereum_toolset
+from tests.toolkits.test_ethereum_nodes import Node, answered
+from tests.toolkits.test_http_fetch import serving
+
+pytestmark = pytest.mark.anyio
+
+ACCOUNT, OTHER = "0x" + "1" * 40, "0x" + "2" * 40
+HASH, BLOCK = "0x" + "a" * 64, "0x" + "b" * 64
+GWEI = 10**9
+TRANSACTION = {
+    "hash": HASH,
+    "from": ACCOUNT,
+    "to": OTHER,
+    "value": "0x0",
+    "nonce": "0x1",
+    "gas": "0x5208",
+    "input": "0x",
+}
+RECEIPT = {
+    "blockNumber": "0x9",
+    "blockHash": BLOCK,
+    "status": "0x1",
+    "gasUsed": hex(21_000),
+    "effectiveGasPrice": hex(GWEI),
+    "logs": [],
+}
+
+
+@asynccontextmanager
+async def asked(answers: Mapping[str, Any]) -> AsyncGenerator[Callable[..., Any]]:
+    """Yield a function that calls a tool or worker, for a node with these answers by method."""
+
+    def respond(request: dict[str, Any]) -> bytes:
+        answer = answers[request["method"]]
+        return answered(request, result=answer(*request["params"]) if callable(answer) else answer)
+
+    async with serving() as server:
+        node = Node(server)
+        node.respond = respond
+        toolset = ethereum_toolset([Chain(7, (node.url,))], sources=[])
+        workers = [each for each in toolset.workers if each.name == "balance_check"]
+        async with Registry([*toolset.tools(), *workers]) as registry:
+
+            async def call(name: str, **arguments: Any) -> Any:
+                return await registry.call(name, arguments)
+
+            yield call
+
+
+@pytest.mark.parametrize(
+    ("more", "fee"),
+    [
+        ({}, 21_000 * GWEI),
+        ({"l1Fee": None, "blobGasUsed": "0x0"}, 21_000 * GWEI),
+        ({"l1Fee": hex(5 * 10**13), "l1GasPrice": "0x1"}, 21_000 * GWEI + 5 * 10**13),
+        ({"blobGasUsed": hex(131_072), "blobGasPrice": hex(GWEI)}, 152_072 * GWEI),
+    ],
+)
+async def test_k2_fee_has_all_that_was_paid(more: dict[str, Any], fee: int) -> None:
+    """Rollups charge for data on the chain below, and blobs have a price of their own."""
+    answers = {
+        "eth_getTransactionByHash": TRANSACTION,
+        "eth_getTransactionReceipt": {**RECEIPT, **more},
+        "eth_blockNumber": "0x9",
+        "eth_getBlockByNumber": {"hash": BLOCK},
+    }
+    async with asked(answers) as call:
+        details = await call("get_transaction_details", chain_id=7, transaction_hash=HASH)
+        assert details["fee"]["value"] == str(fee)
+        followed = await call("tx_status", chain_id=7, transaction_hash=HASH)
+        assert (followed["status"], followed["fee"]["value"]) == ("confirmed", str(fee))
