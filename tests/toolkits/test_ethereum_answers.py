@@ -78,3 +78,12 @@ async def test_k2_fee_has_all_that_was_paid(more: dict[str, Any], fee: int) -> N
         assert details["fee"]["value"] == str(fee)
         followed = await call("tx_status", chain_id=7, transaction_hash=HASH)
         assert (followed["status"], followed["fee"]["value"]) == ("confirmed", str(fee))
+
+
+async def test_k2_delegation_of_an_account_has_its_checksum() -> None:
+    delegate = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+    code = "0xef0100" + delegate[2:].lower()
+    answers = {"eth_getBalance": "0x0", "eth_getTransactionCount": "0x1", "eth_getCode": code}
+    async with asked(answers) as call:
+        found = await call("get_account_info", chain_id=7, address=ACCOUNT)
+    assert (found["delegated_to"], found["is_contract"]) == (delegate, False)

@@ -265,6 +265,32 @@ async def test_k3_wallet_that_sent_nothing_for_a_cancelled_call_is_asked_again(
         assert (await session.result(started.execution_id)).value["state"] == "done"
 
 
+@pytest.mark.parametrize(
+    ("code", "is_asked"), [("0x6001", False), ("0xef0100" + "00" * 19 + "07", True)], ids=["contract", "delegation"]
+)
+async def test_k3_account_that_is_a_contract_is_not_asked_again(
+    chain: DevelopmentChain, compiler: Solc, code: str, is_asked: bool
+) -> None:
+    """A bundler sends the transactions of such an account, so that its nonce does not tell whether there was one."""
+    async with opened(chain, compiler, "memory://") as session:
+        plan_id = await set_plan(session, deployment(WALLET))
+        started = await session.call("execute_plan", {"plan_id": plan_id})
+        await asked(session)
+        await session.cancel(started.execution_id)
+        await session.result(started.execution_id)
+        chain.call("hardhat_setCode", ANN, code)
+        try:
+            started = await session.call("execute_plan", {"plan_id": plan_id})
+            if is_asked:
+                [request] = await asked(session)
+                await session.answer(request.id, {"status": "rejected"})
+            [group] = (await session.result(started.execution_id)).value["groups"]
+        finally:
+            chain.call("hardhat_setCode", ANN, "0x")
+        assert ("rejected the transaction" in group["error"]) == is_asked
+        assert ("It is not known whether the wallet sent this transaction" in group["error"]) != is_asked
+
+
 async def test_k3_transaction_on_the_chain_counts_for_one_of_two_equal_operations(
     chain: DevelopmentChain, compiler: Solc
 ) -> None:

@@ -10,7 +10,7 @@ from .client import EthereumClient
 from .contract_tools import read_code
 from .history import MAX_HISTORY, SCANNED_BLOCKS, AccountHistory, find_transactions
 from .tokens import token_balance, token_info
-from .values import Address, Amount, BlockTag, ChainId, amount, block_parameter, read_quantity
+from .values import Address, Amount, BlockTag, ChainId, amount, block_parameter, checksum, read_quantity
 
 DELEGATION = bytes.fromhex("ef0100")
 """The beginning of an account's code that delegates to a contract (EIP-7702)."""
@@ -100,15 +100,15 @@ def account_tools(client: EthereumClient) -> tuple[Tool, ...]:
         balance = await read_balance(client, chain_id, address, "latest")
         nonce = await read_nonce(client, chain_id, address)
         code = await read_code(client, chain_id, address, "latest")
-        is_delegated = len(code) == 23 and code.startswith(DELEGATION)
+        delegated_to = delegate_of(code)
         return AccountInfo(
             address=address,
             chain_id=chain_id,
             balance=balance,
             nonce=nonce,
-            is_contract=bool(code) and not is_delegated,
+            is_contract=bool(code) and delegated_to is None,
             code_size=len(code),
-            delegated_to=f"0x{code[3:].hex()}" if is_delegated else None,
+            delegated_to=delegated_to,
         )
 
     @tool(idempotent=True, timeout=60.0)
@@ -166,6 +166,11 @@ async def read_balance(client: EthereumClient, chain_id: int, address: str, tag:
 async def read_nonce(client: EthereumClient, chain_id: int, address: str) -> int:
     """Read the number of transactions that an account has sent. Raises `ToolError`."""
     return read_quantity(await client.rpc(chain_id).call("eth_getTransactionCount", address, "latest"), "a nonce")
+
+
+def delegate_of(code: bytes) -> str | None:
+    """Return the contract that an account with this code delegates to (EIP-7702); None if it does not delegate."""
+    return checksum(f"0x{code[3:].hex()}") if len(code) == 23 and code.startswith(DELEGATION) else None
 
 
 async def _check(client: EthereumClient, chain_id: int, token: str, holder: str) -> CheckedToken:

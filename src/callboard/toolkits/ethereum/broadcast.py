@@ -10,7 +10,9 @@ from typing import Any, cast
 from callboard import ToolError
 from callboard.toolkits.plans import Step
 
+from .account_tools import delegate_of
 from .client import EthereumClient
+from .contract_tools import read_code
 from .rpc import RpcClient
 from .sender import DevelopmentSender, TransactionRequest
 from .signer import DevelopmentSigner, SignedTransaction
@@ -111,6 +113,13 @@ class Broadcast:
 
     async def _find_sent(self, journal: Mapping[str, Any], account: str, request: TransactionRequest) -> str | None:
         """Return the hash of the transaction if the wallet sent it. Raises `ToolError` if that cannot be known."""
+        code = await read_code(self._client, self._rpc.chain.id, account, "latest")
+        if code and delegate_of(code) is None:
+            raise ToolError(
+                f"It is not known whether the wallet sent this transaction: {account} is a contract, whose "
+                "transactions other accounts send. Check its history, and make a new plan for what is missing.",
+                category="interrupted",
+            )
         before, first = int(journal["sent"]), int(journal["block"])
         mined, all_sent = [await count_sent(self._rpc, account, tag) for tag in ("latest", "pending")]
         if all_sent <= before:
