@@ -13,19 +13,24 @@ from callboard.toolkits.plans import Step
 from .account_tools import delegate_of
 from .client import EthereumClient
 from .contract_tools import read_code
-from .rpc import RpcClient
+from .replacement import (
+    MAX_BLOCKS,
+    ReplacementWatch,
+    count_sent,
+    is_request,
+    transactions_of,
+    unknown_transaction,
+)
 from .sender import DevelopmentSender, TransactionRequest
 from .signer import DevelopmentSigner, SignedTransaction
 from .tx_status import Follower, TxStatus
-from .values import read_address, read_data, read_hash, read_quantity
+from .values import read_hash, read_quantity
 
 WALLET_TOOL = "send_transaction_to_wallet"
 MAX_SECONDS = 3_600.0
 """Seconds for which a confirmation is awaited."""
 MAX_SIGNATURES = 10
 """Nonces that are tried, if other transactions of the account are faster."""
-MAX_BLOCKS = 1_000
-"""Blocks that are searched for a transaction that a wallet may have sent."""
 _NONCE_ERRORS = ("nonce_too_low", "underpriced")
 _REJECTED = "The person rejected the transaction in the wallet. Nothing was sent."
 _UNKNOWN = (
@@ -108,7 +113,7 @@ class Broadcast:
                 raise ToolError(_UNKNOWN, category="interrupted")
             step.forget()
             raise ToolError(_REJECTED, category="permission")
-        await step.note({"hash": transaction_hash})
+        await step.note({**(step.journal or {}), "hash": transaction_hash})
         return str(transaction_hash)
 
     async def _find_sent(self, journal: Mapping[str, Any], account: str, request: TransactionRequest) -> str | None:
@@ -135,9 +140,8 @@ class Broadcast:
                 category="interrupted",
             )
         for number in range(first, head + 1):
-            block = cast("dict[str, Any]", await self._rpc.call("eth_getBlockByNumber", hex(number), True) or {})
-            for each in cast("list[dict[str, Any]]", block.get("transactions") or []):
-                if not _is_same(each, account, request) or read_quantity(each.get("nonce"), "a nonce") < before:
+            for each in await transactions_of(self._rpc, number, account):
+                if not is_request(each, request) or read_quantity(each.get("nonce"), "a nonce") < before:
                     continue
                 if (found := read_hash(each.get("hash"))) not in self._hashes_of_others():
                     return found
@@ -154,38 +158,64 @@ class Broadcast:
 
     # Confirmation
 
-    async def confirm(self, transaction_hash: str, confirmations: int) -> TxStatus:
-        """Wait until a transaction is confirmed. Raises `ToolError` if it is reverted, or takes too long."""
-        follower, clock = Follower(self._rpc, transaction_hash, confirmations), self._client.clock
+    async def confirm(self, transaction_hash: str, confirmations: int, request: TransactionRequest) -> TxStatus:
+        """Wait until a transaction is confirmed, or the one with which the wallet replaced it to pay another fee.
+
+        Raises `ToolError` if it is reverted, cancelled in the wallet, or takes too long.
+        """
+        step, clock, journal = self._step, self._client.clock, self._step.journal or {}
+        watch, replacement = None, None
+        if "raw" not in journal:  # a transaction of the key is replaced, if necessary, when it is sent
+            watch = ReplacementWatch(self._rpc, clock, request, journal, self._hashes_of_others)
+        follower = Follower(self._rpc, transaction_hash, confirmations)
         deadline, reported = clock.monotonic() + MAX_SECONDS, -1
         while True:
             try:
                 await follower.look()
+                if watch is not None:
+                    replacement = await watch.look(follower, transaction_hash)
+                    await self._note_nonce(watch.nonce)
             except ToolError as error:
                 if not error.may_retry:
                     raise
+            if watch is not None and replacement is not None:
+                follower, watch = Follower(self._rpc, replacement.hash, confirmations), None
+                if replacement.is_same:
+                    transaction_hash = replacement.hash
+                    await step.note({"hash": transaction_hash})
+                continue
             if follower.confirmations != reported:
                 reported = follower.confirmations
                 counted = f"{min(reported, confirmations)} of {confirmations} confirmations"
-                await self._step.report("confirm", f"{transaction_hash}: {counted}")
+                await step.report("confirm", f"{transaction_hash}: {counted}")
             if follower.is_final:
                 break
             if (left := deadline - clock.monotonic()) <= 0:
+                if watch is not None and not follower.is_known:
+                    raise unknown_transaction(transaction_hash, str(request.from_address))
                 raise ToolError(
                     f"The transaction {transaction_hash} is not confirmed yet. Execute the plan again to wait on.",
                     category="timeout",
                 )
             await clock.sleep(min(self._rpc.chain.poll_seconds, left))
+        if replacement is not None and not replacement.is_same:
+            step.forget()
+            raise ToolError(
+                f"The transaction {transaction_hash} was cancelled in the wallet: {replacement.hash} was mined in its "
+                "place, and does something else. Execute the plan again to ask the wallet again.",
+                category="permission",
+            )
         status = follower.status(timed_out=False)
         if status.status == "reverted":
-            self._step.forget()
+            step.forget()
             raise ToolError(f"The transaction {transaction_hash} was reverted.", category="execution")
         return status
 
-
-async def count_sent(rpc: RpcClient, account: str, tag: str) -> int:
-    """Count the transactions of an account."""
-    return read_quantity(await rpc.call("eth_getTransactionCount", account, tag), "a nonce")
+    async def _note_nonce(self, nonce: int | None) -> None:
+        """Note the nonce of a transaction that is not mined yet, by which its replacement is recognized."""
+        journal = self._step.journal or {}
+        if nonce is not None and journal.get("nonce") != nonce:
+            await self._step.note({**journal, "nonce": nonce})
 
 
 def _noted(journal: Mapping[str, Any] | None) -> SignedTransaction | None:
@@ -197,12 +227,3 @@ def _noted(journal: Mapping[str, Any] | None) -> SignedTransaction | None:
 def _names(error: ToolError, names: tuple[str, ...]) -> bool:
     details: Any = error.details
     return isinstance(details, dict) and cast("dict[str, Any]", details).get("error") in names
-
-
-def _is_same(fields: Mapping[str, Any], account: str, request: TransactionRequest) -> bool:
-    return (
-        read_address(fields.get("from")) == account
-        and read_address(fields.get("to")) == request.to
-        and read_data(fields.get("input")) == bytes.fromhex(request.data[2:])
-        and read_quantity(fields.get("value"), "an amount") == request.value
-    )

@@ -95,7 +95,7 @@ class EthereumRunner:
         else:
             await step.report("broadcast", "with the key for development chains")
             transaction_hash = await broadcast.by_key(request)
-        status = await broadcast.confirm(transaction_hash, operation.confirmations)
+        status = await broadcast.confirm(transaction_hash, operation.confirmations, request)
         return status.model_dump(
             mode="json", include={"transaction_hash", "chain_id", "block_number", "contract_address", "fee"}
         )

@@ -13,7 +13,7 @@ from callboard import Tool, ToolContext, ToolError, tool
 from .client import EthereumClient
 from .rpc import RpcClient
 from .transactions import Receipt, read_receipt
-from .values import Amount, ChainId, TransactionHash, amount, read_hash, read_quantity
+from .values import Amount, ChainId, TransactionHash, amount, optional_quantity, read_address, read_hash, read_quantity
 
 MAX_SECONDS = 3_600
 
@@ -47,6 +47,9 @@ class Follower:
         self.confirmations = 0
         self.reorganisations = 0
         self.is_known = False
+        self.sender: str | None = None
+        self.nonce: int | None = None
+        """Of a transaction that was seen before it was mined."""
         self.is_final = False
 
     async def look(self) -> None:
@@ -57,7 +60,11 @@ class Follower:
         self.receipt = receipt
         if receipt is None:
             self.confirmations = 0
-            self.is_known = await self._rpc.call("eth_getTransactionByHash", self._hash) is not None
+            found = await self._rpc.call("eth_getTransactionByHash", self._hash)
+            self.is_known = found is not None
+            if isinstance(found, dict):
+                fields = cast("dict[str, Any]", found)
+                self.sender, self.nonce = read_address(fields.get("from")), optional_quantity(fields.get("nonce"))
             return
         self.is_known = True
         head = read_quantity(await self._rpc.call("eth_blockNumber"), "a block number")
