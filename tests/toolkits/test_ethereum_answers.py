@@ -87,3 +87,21 @@ async def test_k2_delegation_of_an_account_has_its_checksum() -> None:
     async with asked(answers) as call:
         found = await call("get_account_info", chain_id=7, address=ACCOUNT)
     assert (found["delegated_to"], found["is_contract"]) == (delegate, False)
+
+
+@pytest.mark.parametrize(
+    ("decimals", "known", "decimal"),
+    [("0x" + "0" * 63 + "6", 6, "1.5"), ("0x" + "0" * 64, 0, "1500000"), ("0x", None, None)],
+)
+async def test_k2_amount_of_a_token_without_decimals_is_not_guessed(
+    decimals: str, known: int | None, decimal: str | None
+) -> None:
+    def call_of(transaction: dict[str, str], _: str) -> str:
+        return {"0x313ce567": decimals, "0x95d89b41": "0x"}.get(transaction["data"], f"0x{1_500_000:064x}")
+
+    async with asked({"eth_call": call_of, "eth_getBalance": "0x0"}) as call:
+        found = await call("get_erc20_balance", chain_id=7, token_address=OTHER, holder_address=ACCOUNT)
+        checked = (await call("balance_check", chain_id=7, address=ACCOUNT, tokens=[OTHER]))["tokens"][0]
+    for each in (found, checked):
+        assert (each["balance"]["value"], each["balance"]["decimal"]) == ("1500000", decimal)
+        assert each["decimals"] == known

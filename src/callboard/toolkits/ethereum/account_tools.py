@@ -54,6 +54,7 @@ class CheckedToken(BaseModel):
 
     token_address: str
     balance: Amount | None = None
+    decimals: int | None = Field(default=None, description="Decimal places; null if the token does not say")
     error: str | None = None
 
 
@@ -182,4 +183,4 @@ async def _check(client: EthereumClient, chain_id: int, token: str, holder: str)
         if error.category != "not_found":
             raise
         return CheckedToken(token_address=token, error=error.message)
-    return CheckedToken(token_address=token, balance=info.amount(value))
+    return CheckedToken(token_address=token, balance=info.amount(value), decimals=info.decimals)

@@ -29,7 +29,7 @@ class TokenInfo:
     def amount(self, value: int) -> Amount:
         """Make an amount of this token."""
         symbol = self.symbol or "token"
-        return amount(value, symbol, self.decimals or 0, f"smallest unit of {symbol}")
+        return amount(value, symbol, self.decimals, f"smallest unit of {symbol}")
 
 
 async def token_info(rpc: RpcClient, token: str, block: str) -> TokenInfo:

@@ -68,13 +68,14 @@ class Amount(BaseModel):
 
     value: str = Field(description="Exact integer in the smallest unit")
     unit: str = Field(description="The smallest unit, such as wei")
-    decimal: str = Field(description="The same amount in whole units, exact")
+    decimal: str | None = Field(description="The same amount in whole units, exact; null if they are not known")
     symbol: str = Field(description="The whole unit, such as ETH")
 
 
-def amount(value: int, symbol: str, decimals: int = 18, unit: str = "wei") -> Amount:
-    """Make an amount of an integer in the smallest unit."""
-    return Amount(value=str(value), unit=unit, decimal=in_units(value, decimals), symbol=symbol)
+def amount(value: int, symbol: str, decimals: int | None = 18, unit: str = "wei") -> Amount:
+    """Make an amount of an integer in the smallest unit. Without `decimals`, the amount in whole units is not known."""
+    decimal = None if decimals is None else in_units(value, decimals)
+    return Amount(value=str(value), unit=unit, decimal=decimal, symbol=symbol)
 
 
 def in_units(value: int, decimals: int) -> str:
