@@ -1,9 +1,11 @@
 """Plans of one kind: sets them, tells what comes next, and executes them. The tools of a toolset call it."""
 
+import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic
 
+import anyio
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
@@ -11,6 +13,7 @@ from callboard import DocumentChanged, ToolContext, ToolError
 
 from .executor import GroupT, OperationRunner, PlanRun
 from .graph import GroupState, check_graph
+from .plan_index import PlanIndex, Use
 from .records import GroupRecord, PlanRecord, PlanRecords
 from .references import check_references
 from .summary import PlanSummary, plan_summary
@@ -30,12 +33,19 @@ class Plans(Generic[GroupT]):
         plan_id = f"p{hashlib.sha256(str(ctx.idempotency_key).encode()).hexdigest()[:16]}"
         stored = PlanRecords(ctx, plan_id)
         try:
-            await stored.create(PlanRecord(session_id=ctx.session_id, groups=to_jsonable_python(list(groups))))
+            plan = PlanRecord(session_id=ctx.session_id, groups=to_jsonable_python(list(groups)), is_listed=True)
+            await stored.create(plan)
         except ToolError as error:
             if error.category != "validation":
                 raise
             message = f"groups: the plan is too large. Divide it into several plans: {error.message}"
             raise ToolError(message, category="validation") from error
+        try:
+            await PlanIndex(ctx).add(plan_id)
+        except ToolError as error:
+            if error.category == "resource":
+                await stored.delete()
+            raise
         return await self.summary(ctx, plan_id)
 
     async def summary(self, ctx: ToolContext, plan_id: str) -> PlanSummary:
@@ -56,13 +66,23 @@ class Plans(Generic[GroupT]):
         is_new = plan.executor != ctx.execution_id
         if is_new:
             await _claim(ctx, stored, plan)
+        if plan.is_listed and not await PlanIndex(ctx).set_use(plan_id, Use.EXECUTING):
+            raise stored.missing()
         records = await _records(stored, groups)
         if is_new:
             for name, record in records.items():
                 if record.state in (GroupState.FAILED, GroupState.IN_PROGRESS):
                     record.state, record.error = GroupState.TODO, None
                     await stored.save_group(name, record)
-        await PlanRun(ctx, groups, self._runner, stored, records).run()
+        try:
+            await PlanRun(ctx, groups, self._runner, stored, records).run()
+        except asyncio.CancelledError:
+            if plan.is_listed and ctx.cancelled:  # not if the process stops: then the call continues in another one
+                with anyio.CancelScope(shield=True):
+                    await _note_end(ctx, plan_id, records)
+            raise
+        if plan.is_listed:
+            await _note_end(ctx, plan_id, records)
         return plan_summary(plan_id, groups, records)
 
     def _read(self, plan: PlanRecord) -> list[GroupT]:
@@ -71,6 +91,16 @@ class Plans(Generic[GroupT]):
         except ValidationError as error:
             message = "The plan was made by another version of these tools. Set it again with set_execution_plan."
             raise ToolError(message, category="permanent", report=str(error)) from error
+
+
+async def _note_end(ctx: ToolContext, plan_id: str, records: Mapping[str, GroupRecord]) -> None:
+    """Note what a plan is needed for that no call executes any more."""
+    use = Use.IDLE
+    if any(each.journal is not None for record in records.values() for each in record.operations):
+        use = Use.HELD
+    elif all(record.state is GroupState.DONE for record in records.values()):
+        use = Use.DONE
+    await PlanIndex(ctx).set_use(plan_id, use)
 
 
 async def _claim(ctx: ToolContext, stored: PlanRecords, plan: PlanRecord) -> None:

@@ -45,6 +45,8 @@ class PlanRecord(BaseModel):
     """The execution that carries the plan out, or did."""
     groups: list[Any]
     """The groups, as JSON."""
+    is_listed: bool = False
+    """Whether the plan is in the user's list. Plans of versions without a list are not, and are never deleted."""
 
 
 class PlanRecords:
@@ -67,9 +69,23 @@ class PlanRecords:
     async def plan(self) -> PlanRecord:
         """Read the plan. Raises `ToolError` (not_found)."""
         if (found := await self._get(_PLAN)) is None:
-            message = f"There is no plan {self._plan_id!r}. Use the plan_id that set_execution_plan returned."
-            raise ToolError(message, category="not_found")
+            raise self.missing()
         return _parsed(PlanRecord, found)
+
+    def missing(self) -> ToolError:
+        """Make the error for a plan that does not exist, or makes room for a new one."""
+        return ToolError(
+            f"There is no plan {self._plan_id!r}. Use the plan_id that set_execution_plan returned. Of many plans, old "
+            "ones are deleted: set it again if it is needed.",
+            category="not_found",
+        )
+
+    async def delete(self) -> None:
+        """Delete the plan with the states of its groups. The plan is first, so that it is never without its states."""
+        await self._documents.delete(self._collection, _PLAN)
+        while found := await self._documents.list(self._collection):
+            for each in found:
+                await self._documents.delete(self._collection, each.key)
 
     async def save_plan(self, plan: PlanRecord) -> None:
         """Replace the plan. Raises `DocumentChanged` if another call has written it since it was read."""
