@@ -14,8 +14,8 @@ from callboard import Registry, Runtime, ToolContext, ToolError, tool
 from callboard.storage.errors import StoreUnavailable
 from callboard.testing import ManualClock
 from callboard.toolkits.ethereum import Chain, ContractFolder, Etherscan, Sourcify, Standards, ethereum_toolset
-from callboard.toolkits.ethereum.contracts import ContractLookup, ContractQuery, ContractSource
-from callboard.toolkits.ethereum.stored_contracts import COLLECTION, MAX_AGE, MAX_STORED, PLACES
+from callboard.toolkits.ethereum.contracts import MAX_AGE, ContractLookup, ContractQuery, ContractSource
+from callboard.toolkits.ethereum.stored_contracts import COLLECTION, MAX_STORED, PLACES
 from callboard.toolkits.http import Limits
 from tests.toolkits.test_http_fetch import Server, reply, server, serving
 from tests.toolkits.test_web import set_answer
@@ -280,6 +280,27 @@ async def test_k2_found_contracts_are_stored_for_the_user(server: Server, shared
         await clock.advance(MAX_AGE + 1.0)
         assert (await source_code(runtime))["text"] == "new"
         assert len(server.requests) == requests + 2
+
+
+async def test_k2_found_contracts_are_looked_up_again_after_a_day(server: Server, sqlite_url: str) -> None:
+    """Also in a process that lives on, and with the time of the first look-up if it was in another process."""
+    clock = ManualClock()
+    set_answer(server, answer(SOURCIFY))
+    async with running(sqlite_url, clock, sourcify(server)) as runtime:
+        await source_code(runtime)
+    await clock.advance(MAX_AGE - 1.0)
+    set_answer(server, answer({**SOURCIFY, "sources": {"Shop.sol": {"content": "new"}}}))
+    async with running(sqlite_url, clock, sourcify(server)) as runtime:
+        assert (await source_code(runtime))["text"] == "contract Shop {}"
+        await clock.advance(2.0)
+        assert (await source_code(runtime))["text"] == "new"
+        requests = len(server.requests)
+        await clock.advance(MAX_AGE - 1.0)
+        assert (await source_code(runtime))["text"] == "new"
+        assert len(server.requests) == requests
+        set_answer(server, answer({**SOURCIFY, "sources": {"Shop.sol": {"content": "newer"}}}))
+        await clock.advance(2.0)
+        assert (await source_code(runtime))["text"] == "newer"
 
 
 async def test_k2_local_contract_is_not_hidden_by_a_stored_one(server: Server, sqlite_url: str, tmp_path: Path) -> None:

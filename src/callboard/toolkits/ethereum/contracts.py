@@ -21,6 +21,8 @@ MAX_SOURCE = 4_000_000
 """Characters of all files of a contract."""
 MAX_CACHED = 256
 MAX_CACHED_CHARACTERS = 32_000_000
+MAX_AGE = 86_400.0
+"""Seconds for which a contract that was found is used: the implementation of a proxy may change."""
 MISSING_SECONDS = 60.0
 """Seconds for which a contract that was not found is not looked up again."""
 
@@ -79,6 +81,8 @@ class Contract:
     """Whether the compiled source is exactly the deployed code. None: the source does not say."""
     implementation: str | None = None
     """The contract behind a proxy, if the source says so."""
+    found_at: float | None = None
+    """When a source found it, in seconds since 1970. None: now."""
 
     @property
     def size(self) -> int:
@@ -138,7 +142,7 @@ class ContractLookup:
         Stored contracts are looked up before the first source that is not local. A source that fails is skipped.
         Raises its `ToolError` if no other source has the contract.
         """
-        if (known := self._found.get(query)) is not None:
+        if (known := self._found.get(query)) is not None and not is_old(known, self._clock):
             self._found.move_to_end(query)
             return known
         if self._missing.get(query, 0.0) > self._clock.monotonic():
@@ -147,6 +151,8 @@ class ContractLookup:
         for source in self._sources_with(stored):
             try:
                 if (found := await source.find(query)) is not None:
+                    if found.found_at is None:
+                        found = replace(found, found_at=self._clock.time())
                     self._keep(query, found)
                     if stored is not None and not _is_local(source):
                         await stored.save(query, found)
@@ -197,6 +203,11 @@ class ContractLookup:
         self._characters += found.size
         while len(self._found) > MAX_CACHED or self._characters > MAX_CACHED_CHARACTERS:
             self._characters -= self._found.popitem(last=False)[1].size
+
+
+def is_old(found: Contract, clock: Clock) -> bool:
+    """Whether a contract was found too long ago, or at a time that is not past."""
+    return found.found_at is not None and abs(clock.time() - found.found_at) > MAX_AGE
 
 
 def make_contract(source: str, name: object, abi: object, files: Mapping[str, str], **more: Any) -> Contract:

@@ -13,14 +13,12 @@ from pydantic import BaseModel, ValidationError
 from callboard import ToolContext, ToolError
 
 from .clock import Clock
-from .contracts import Contract, ContractQuery, make_contract
+from .contracts import Contract, ContractQuery, is_old, make_contract
 
 COLLECTION = "ethereum.contracts"
 PLACES = 64
 MAX_STORED = 200_000
 """Size of the largest contract that is stored. A document has at most 262,144 bytes."""
-MAX_AGE = 86_400.0
-"""Seconds for which a stored contract is used: the implementation of a proxy may change."""
 
 
 class _Stored(BaseModel):
@@ -51,11 +49,12 @@ class StoredContracts:
             return None
         with suppress(ToolError, ValidationError):
             kept = await self._ctx.documents.get(COLLECTION, _place(query))
-            if kept is None or abs(self._clock.time() - kept.updated_at) > MAX_AGE:
+            if kept is None:
                 return None
             stored = _Stored.model_validate(kept.value)
             if (stored.chain_id, stored.address) == (query.chain_id, query.address):
-                return make_contract(**dict(stored))
+                found = make_contract(**dict(stored), found_at=kept.updated_at)
+                return None if is_old(found, self._clock) else found
         return None
 
     async def save(self, query: ContractQuery, found: Contract) -> None:
