@@ -130,6 +130,27 @@ async def test_k3_source_is_fetched_by_name_from_a_folder(
         assert groups["token"]["state"] == "done", groups
 
 
+async def test_k3_contract_of_a_name_that_several_files_have_is_named_with_its_file(
+    chain: DevelopmentChain, compiler: Solc, tmp_path: Path
+) -> None:
+    mock = "pragma solidity ^0.8.0; contract Token { constructor(string memory, string memory, uint256) {} }"
+    (tmp_path / "abi.json").write_text("[]")
+    (tmp_path / "Token.sol").write_text(SOURCE)
+    (tmp_path / "mocks").mkdir()
+    (tmp_path / "mocks" / "Token.sol").write_text(mock)
+    entry = {"name": "Token", "abi": "abi.json", "sources": ["Token.sol", "mocks/Token.sol"]}
+    (tmp_path / "index.json").write_text(json.dumps([entry]))
+    before = chain.nonce(ANN)
+    async with opened(chain, compiler, "memory://", [ContractFolder(tmp_path)]) as session:
+        groups = await execute(session, await set_plan(session, deployment(KEY, source=None)))
+        assert "Name the one to deploy: Token.sol:Token, mocks/Token.sol:Token." in groups["token"]["error"]
+        assert chain.nonce(ANN) == before
+        named = deployment(KEY, source=None)
+        named["operations"][0]["contract"] = named["contracts"][0]["name"] = "Token.sol:Token"
+        groups = await execute(session, await set_plan(session, named, balances()))
+        assert held(groups["balances"]["results"][0]) == SUPPLY, groups
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [

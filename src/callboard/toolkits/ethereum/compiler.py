@@ -9,7 +9,7 @@ import hashlib
 import json
 import shlex
 import tempfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
@@ -40,7 +40,10 @@ class Compiler(Protocol):
     """Compiles contracts."""
 
     async def compile(self, files: Mapping[str, str]) -> Mapping[str, CompiledContract]:
-        """Compile source files, by path, and return their contracts by name. Raises `ToolError`."""
+        """Compile source files, by path, and return their contracts by name. Raises `ToolError`.
+
+        Of contracts that have the same name, each is returned as `path:name`, and none by its name alone.
+        """
         ...
 
 
@@ -106,10 +109,13 @@ def read_output(output: bytes) -> Mapping[str, CompiledContract]:
             texts = [plain_text(str(each.get("formattedMessage") or each.get("message")), 500) for each in errors]
             raise ToolError("The contract does not compile: " + " ".join(texts[:MAX_ERRORS]), category="validation")
         found: dict[str, CompiledContract] = {}
-        for contracts in cast("dict[str, Any]", document["contracts"]).values():
+        by_path = cast("dict[str, dict[str, Any]]", document["contracts"])
+        count = Counter(name for contracts in by_path.values() for name in contracts)
+        for path, contracts in by_path.items():
             for name, fields in contracts.items():
                 code = str(fields["evm"]["bytecode"]["object"])
-                found[str(name)] = CompiledContract(str(name), Abi.parse(fields["abi"]), f"0x{code}")
+                key = name if count[name] == 1 else f"{path}:{name}"
+                found[key] = CompiledContract(name, Abi.parse(fields["abi"]), f"0x{code}")
         return found
     except (ValueError, KeyError, AttributeError, TypeError, AbiInvalid) as error:
         raise ToolError("The output of the compiler cannot be read.", report=repr(error)) from error

@@ -14,7 +14,14 @@ from .values import Address, ChainId, HexData, Wei
 MAX_CODE = 200_000
 
 AddressOrReference = Annotated[str, Field(pattern=f"^(0x[0-9a-fA-F]{{40}}|{REFERENCE})$")]
-ContractName = Annotated[str, Field(min_length=1, max_length=100, description="Name of the contract in its source")]
+ContractName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=300,
+        description="Name of the contract in its source, or path:name if several files have one of this name",
+    ),
+]
 
 
 class PlannedContract(BaseModel):

@@ -58,13 +58,16 @@ class EthereumRunner:
             files = {f"{name}.sol": planned.source_code}
         else:
             by_address = planned.address is not None
-            query = ContractQuery(planned.chain_id, planned.address, None if by_address else name)
+            query = ContractQuery(planned.chain_id, planned.address, None if by_address else name.rpartition(":")[2])
             files = (await self._client.contracts.get(query)).files
             if not files:
                 raise ToolError(f"There is an ABI but no source code for {query}.", category="not_found")
         await step.report("compile", name)
         contracts = await self._compiler.compile(files)
         if (found := contracts.get(name)) is None:
+            if same := [each for each in contracts if each.endswith(f":{name}")]:
+                message = f"Several files have a contract {name!r}. Name the one to deploy: {', '.join(same[:20])}."
+                raise ToolError(message, category="validation")
             known = ", ".join(sorted(contracts)[:20])
             raise ToolError(f"The source code has no contract {name!r}, but {known}.", category="not_found")
         if found.code == "0x":
