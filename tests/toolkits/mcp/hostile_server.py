@@ -62,8 +62,10 @@ def call(request: dict[str, Any]) -> None:
         os._exit(1)
     elif HOW == "result":
         reply(request, json.loads((STATE / "result").read_text()))
-    elif HOW == "refuse":
-        refuse(request, "There is no such customer.")
+    elif HOW == "error":
+        with (STATE / "calls").open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        send({"jsonrpc": "2.0", "id": request["id"], "error": json.loads((STATE / "error").read_text())})
     elif HOW == "numbers":
         numbers = b",".join([b"7" * 300] * 1_000)
         content = b'{"content":[],"structuredContent":{"a":[%s]}}' % numbers

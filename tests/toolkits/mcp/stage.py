@@ -17,6 +17,7 @@ from callboard.toolkits.mcp import McpToolset
 from tests import forked
 
 SERVER = Path(__file__).parent / "sample_server.py"
+HOSTILE_SERVER = Path(__file__).parent / "hostile_server.py"
 DEADLINE = 90.0
 KINDS = ("stdio legacy", "stdio 2026-07-28", "http legacy", "http 2026-07-28")
 """Transports and revisions: with a handshake, and without."""
@@ -126,3 +127,13 @@ async def stage(kind: str, state: Path, runtime: dict[str, Any] | None = None, *
             yield Stage(toolset, made, await made.open("desk", "ann"), state)
     finally:
         http.kill()
+
+
+@asynccontextmanager
+async def hostile(how: str, state: Path, **options: Any) -> AsyncGenerator[Stage]:
+    """Start the hostile server, connect to it, and open a session."""
+    command = [sys.executable, str(HOSTILE_SERVER), how, str(state)]
+    options = {"mode": "legacy", "sleep": no_sleep, **options}
+    toolset = mcp_toolset(command, namespace="sample", **options)
+    async with asyncio.timeout(DEADLINE), Runtime([toolset]) as runtime:
+        yield Stage(toolset, runtime, await runtime.open("desk", "ann"), state)

@@ -3,11 +3,9 @@
 import asyncio
 import gzip
 import json
-import re
-import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,21 +25,11 @@ from callboard.toolkits.mcp.address import HttpAddress
 from callboard.toolkits.mcp.definitions import MAX_DEFINITION_BYTES, read_definition
 from callboard.toolkits.mcp.message_size import BYTE_BURST, MAX_MESSAGE, MAX_VALUES
 from callboard.toolkits.mcp.stdio_transport import LINE_BURST, LINE_RATE, paced
-from tests.toolkits.mcp.stage import DEADLINE, Stage, no_sleep, until
+from tests.toolkits.mcp.raw_http import JSON, Response, raw_http, result
+from tests.toolkits.mcp.stage import DEADLINE, hostile, no_sleep, until
 
 pytestmark = pytest.mark.anyio
-SERVER = Path(__file__).parent / "hostile_server.py"
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
-
-
-@asynccontextmanager
-async def hostile(how: str, state: Path, **options: Any) -> AsyncGenerator[Stage]:
-    """Start the hostile server, connect to it, and open a session."""
-    command = [sys.executable, str(SERVER), how, str(state)]
-    options = {"mode": "legacy", "sleep": no_sleep, **options}
-    toolset = mcp_toolset(command, namespace="sample", **options)
-    async with asyncio.timeout(DEADLINE), Runtime([toolset]) as runtime:
-        yield Stage(toolset, runtime, await runtime.open("desk", "ann"), state)
 
 
 # One tool passed off as another
@@ -325,15 +313,6 @@ async def test_h4_an_error_of_a_server_is_one_short_line(tmp_path: Path, caplog:
         assert len(caplog.text) < 2_000
 
 
-async def test_h4_an_error_with_the_code_of_a_lost_connection_is_an_ordinary_error(tmp_path: Path) -> None:
-    async with hostile("refuse", tmp_path) as made:
-        for _ in range(3):
-            outcome = await made.call("make_payment")
-            assert outcome.error.category == "execution"
-            assert "There is no such customer." in outcome.error.message
-        assert made.toolset.problem is None
-
-
 # A server that does not end
 
 
@@ -344,42 +323,15 @@ async def test_h4_a_server_that_does_not_let_its_session_end_is_connected_again(
     monkeypatch.setattr(connection_module, "CLOSE_TIMEOUT", 0.01)
     calls = 0
 
-    def respond(message: dict[str, Any]) -> tuple[str, Any]:
+    def respond(request: dict[str, Any]) -> Response:
         nonlocal calls
-        match message["method"]:
-            case "initialize":
-                info = {"name": "hostile", "version": "1"}
-                return "200 OK", {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
-            case "tools/list":
-                return "200 OK", {"tools": [{"name": "add", "inputSchema": OBJECT}]}
-            case "tools/call":
-                calls += 1
-                return "404 Not Found" if calls == 1 else "200 OK", {"content": [{"type": "text", "text": "done"}]}
-            case _:
-                return "202 Accepted", None
+        calls += 1
+        return "404 Not Found" if calls == 1 else "200 OK", JSON, result(request)
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-                length = re.search(r"content-length: (\d+)", head)
-                body = await reader.readexactly(0 if length is None else int(length[1]))
-                if head.startswith("delete"):
-                    await reader.read()  # until the client gives up
-                    break
-                status, result = respond(json.loads(body)) if body else ("405 Method Not Allowed", None)
-                content = b""
-                if result is not None and status == "200 OK":
-                    content = json.dumps({"jsonrpc": "2.0", "id": json.loads(body)["id"], "result": result}).encode()
-                fields = f"content-type: application/json\r\nmcp-session-id: s\r\ncontent-length: {len(content)}"
-                writer.write(f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n".encode() + content)
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
-    toolset = mcp_toolset(url, namespace="sample", mode="legacy", sleep=no_sleep, connect_timeout=5)
-    async with asyncio.timeout(DEADLINE), server, Runtime([toolset]) as runtime:
-        session = await runtime.open("desk", "ann")
-        outcome = await session.call("sample_add", {})  # repeated, because the server did nothing
-        assert (await session.result(outcome.execution_id)).value == "done"
-        assert calls == 2
+    async with raw_http(respond, ends_sessions=False) as url:
+        toolset = mcp_toolset(url, namespace="sample", mode="legacy", sleep=no_sleep, connect_timeout=5)
+        async with asyncio.timeout(DEADLINE), Runtime([toolset]) as runtime:
+            session = await runtime.open("desk", "ann")
+            outcome = await session.call("sample_add", {})  # repeated, because the server did nothing
+            assert (await session.result(outcome.execution_id)).value == "done"
+            assert calls == 2

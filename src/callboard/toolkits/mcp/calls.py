@@ -14,9 +14,10 @@ from callboard import ToolContext, ToolError
 
 from .active_call import MAX_QUESTIONS, ActiveCall
 from .connection import Connection, Sleep
+from .losses import is_loss, is_session_gone
 from .questions import Questions
 from .raw_request import InputRequests, send_raw
-from .results import bad_result, is_loss, protocol_error, read_result
+from .results import bad_result, protocol_error, read_result
 from .task_extension import follow_task
 
 MAX_ROUNDS = MAX_QUESTIONS
@@ -61,8 +62,7 @@ class Calls:
         except MCPError as error:
             if is_loss(error):
                 self._connection.lose(client)
-            if error.code == types.INVALID_REQUEST and "session" in error.message.lower():
-                self._connection.lose(client)  # the server has forgotten it, and refuses all requests
+            if is_session_gone(error):  # of a revision with sessions, in which a call is one request
                 message = f"The MCP server {self._server} was restarted. Nothing was done."
                 raise ToolError(message, category="transient", retryable=True) from error
             raise protocol_error(error, self._server) from error

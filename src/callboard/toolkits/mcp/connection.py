@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 import callboard
 from callboard import ToolError
 
-from .address import Address, StdioAddress
+from .address import Address, HttpAddress, StdioAddress
 from .allowance import Allowance
 from .http_transport import http_transport
 from .stdio_transport import printable, stdio_transport
@@ -172,7 +172,9 @@ class Connection:
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[Client]:
         client = Client(
-            WatchedTransport(self._transport(), self._disconnect, self._sleep),
+            WatchedTransport(
+                self._transport(), self._disconnect, self._sleep, is_http=isinstance(self._address, HttpAddress)
+            ),
             mode=self._mode,
             cache=None,
             client_info=types.Implementation(name="callboard", version=callboard.__version__),

@@ -15,6 +15,7 @@ from callboard.jsonrules.value_count import ValueCounter
 
 from .address import HttpAddress
 from .allowance import Allowance
+from .losses import SESSION_GONE
 from .message_size import BYTE_BURST, BYTE_RATE, MAX_MESSAGE, MAX_VALUES, TooManyValues
 
 TIMEOUT = httpx2.Timeout(30.0, read=None)
@@ -45,6 +46,10 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
             await self._sleep(delay)
         request.headers["accept-encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
+        if response.status_code == 404 and request.method == "POST" and "mcp-session-id" in request.headers:
+            await response.aclose()
+            gone = SESSION_GONE.model_dump_json().encode()
+            return httpx2.Response(404, headers={"content-type": "application/json"}, content=gone)
         if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
             await response.aclose()
             raise httpx2.ReadError("the response is compressed, which was not asked for")

@@ -4,10 +4,12 @@ from typing import Any, cast
 
 from mcp import types
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+from mcp_types import REQUEST_TIMEOUT
 from pydantic import ValidationError
 
 from callboard import ToolError, content
+
+from .losses import is_loss
 
 MAX_ERROR = 2_000
 """Characters of an error of a server that the model reads."""
@@ -17,8 +19,6 @@ _CATEGORIES = {
     types.METHOD_NOT_FOUND: "not_found",
     REQUEST_TIMEOUT: "timeout",
 }
-_LOSSES = ("Connection closed", "SSE stream ")
-"""How the SDK's messages about a request without a response begin."""
 
 
 def read_result(raw: dict[str, Any], *, server: str, declared: bool, max_bytes: int) -> Any:
@@ -49,14 +49,6 @@ def read_result(raw: dict[str, Any], *, server: str, declared: bool, max_bytes: 
     if all(isinstance(each, types.TextContent) for each in blocks):
         return "\n\n".join(cast("types.TextContent", each).text for each in blocks)
     return [_block(each) for each in blocks]
-
-
-def is_loss(error: MCPError) -> bool:
-    """Return whether the SDK reports with an error that no response will come.
-
-    The code alone does not say so: many servers use it for errors of their own.
-    """
-    return error.code == CONNECTION_CLOSED and error.message.startswith(_LOSSES)
 
 
 def protocol_error(error: MCPError, server: str) -> ToolError:

@@ -10,6 +10,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from .allowance import Allowance
+from .losses import mark_sent
 
 MESSAGE_BURST, MESSAGE_RATE = 5_000, 1_000.0
 """Messages that are read at once, and per second after that: a server that sends more has to wait."""
@@ -29,10 +30,13 @@ class WatchedTransport:
         inner: AbstractAsyncContextManager[Any],
         on_end: Callable[[], None],
         sleep: Callable[[float], Awaitable[None]],
+        *,
+        is_http: bool,
     ) -> None:
         self._inner = inner
         self._on_end = on_end
         self._sleep = sleep
+        self._is_http = is_http
         self._open: Counter[str | int] = Counter()
         """The number of open requests of the server by their ids, which may repeat."""
         self._manager = self._run()
@@ -61,15 +65,17 @@ class WatchedTransport:
                     if delay := allowance.spend(1):
                         await self._sleep(delay)
                     if isinstance(message, SessionMessage):
-                        self._count(message.message)
+                        self._receive(message.message)
                     await received.send(message)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
         finally:
             self._on_end()
 
-    def _count(self, message: Any) -> None:
-        if isinstance(message, JSONRPCRequest):
+    def _receive(self, message: Any) -> None:
+        if isinstance(message, JSONRPCError):
+            mark_sent(message.error, is_http=self._is_http)
+        elif isinstance(message, JSONRPCRequest):
             self._open[message.id] += 1
             if self._open.total() > MAX_REQUESTS:
                 raise TooManyRequests(f"it sent more than {MAX_REQUESTS} requests without waiting for the responses")
