@@ -56,6 +56,25 @@ def ask(number: int) -> None:
     send({"jsonrpc": "2.0", "id": f"q{number}", "method": "elicitation/create", "params": params})
 
 
+held: list[dict[str, Any]] = []
+
+
+def ask_late(request: dict[str, Any]) -> None:
+    """Hold the first call, whether or not it is cancelled. Ask during a later one, and then respond to the first."""
+    held.append(request)
+    if not (STATE / "asks").exists():
+        (STATE / "holds").touch()
+    elif (STATE / "dies").exists():
+        (STATE / "dies").unlink()
+        os._exit(1)
+    else:
+        ask(len(held))
+        if len(held) == 2:
+            reply(held[0], {"content": []})
+        answer = json.loads(next(sys.stdin.buffer))
+        reply(request, {"content": [{"type": "text", "text": answer["result"]["action"]}]})
+
+
 def call(request: dict[str, Any]) -> None:
     if HOW == "change" and not (STATE / "changed").exists():
         (STATE / "changed").touch()
@@ -70,6 +89,8 @@ def call(request: dict[str, Any]) -> None:
         numbers = b",".join([b"7" * 300] * 1_000)
         content = b'{"content":[],"structuredContent":{"a":[%s]}}' % numbers
         send(b'{"jsonrpc":"2.0","id":%d,"result":%s}' % (request["id"], content))
+    elif HOW == "ask late":
+        ask_late(request)
     elif HOW == "ask":
         for number in range(30):
             ask(number)

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from callboard import AnswerInvalid, Runtime, Session, mcp_toolset, tool
+from callboard.toolkits.mcp import unanswered as unanswered_module
 from callboard.toolkits.mcp.calls import MAX_ROUNDS
+from callboard.toolkits.mcp.unanswered import Unanswered, sending_for
 from tests.server.conftest import serve
 from tests.server.mcp.stage import ERAS, Gates
 from tests.server.mcp.stage import stage as serve_callboard
-from tests.toolkits.mcp.stage import DEADLINE, both_eras, every_kind, stage
+from tests.toolkits.mcp.stage import DEADLINE, Stage, both_eras, every_kind, hostile, stage, until
 
 pytestmark = pytest.mark.anyio
 own_eras = pytest.mark.parametrize("era", ERAS)
@@ -83,6 +85,62 @@ async def test_h4_a_question_is_not_asked_if_it_may_be_of_another_session(tmp_pa
         async with beside(other.call("sample_hang", {})):
             assert (await made.call("ask", how="Who are you?")).value == "cancel None"
             assert not await other.requests()
+
+
+async def cancel_late(made: Stage) -> None:
+    """Cancel a call of Ann that the server goes on with. It asks during the next calls."""
+    async with beside(made.session.call("sample_make_payment", {}, call_id="c1")):
+        await until((made.state / "holds").exists)
+        assert await made.session.cancel_call("c1")
+    (made.state / "asks").touch()
+
+
+async def test_h4_a_question_of_a_cancelled_call_is_asked_of_no_other_user(tmp_path: Path) -> None:
+    async with hostile("ask late", tmp_path) as made:
+        await cancel_late(made)
+        other = await made.runtime.open("other", "bob")
+        assert (await other.call("sample_make_payment", {})).value == "cancel"
+        assert not await other.requests()
+        async with beside(other.call("sample_make_payment", {})) as call:  # the server has responded to the first call
+            await other.answer((await open_request(other)).id, {})
+            assert (await call).value == "accept"
+
+
+async def test_h4_a_question_of_a_cancelled_call_may_be_asked_of_its_user(tmp_path: Path) -> None:
+    async with hostile("ask late", tmp_path) as made:
+        await cancel_late(made)
+        another = await made.runtime.open("another", "ann")
+        async with beside(another.call("sample_make_payment", {})) as call:
+            await another.answer((await open_request(another)).id, {})
+            assert (await call).value == "accept"
+
+
+async def test_h4_a_new_connection_has_no_calls_of_other_users(tmp_path: Path) -> None:
+    async with hostile("ask late", tmp_path) as made:
+        await cancel_late(made)
+        (tmp_path / "dies").touch()
+        other = await made.runtime.open("other", "bob")
+        assert (await other.call("sample_make_payment", {})).error is not None
+        async with beside(other.call("sample_make_payment", {})) as call:
+            await other.answer((await open_request(other)).id, {})
+            assert (await call).value == "accept"
+
+
+def test_h4_calls_without_a_response_are_counted_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unanswered_module, "MAX_UNANSWERED", 2)
+    calls = Unanswered()
+    for user, request_id in (("ann", 1), ("bob", 2), ("ann", 3), ("ann", 4)):
+        with sending_for(user):
+            calls.sent(request_id)
+    calls.sent(5)  # of the connection itself
+    assert not calls.is_only("ann")
+    calls.answered("2")  # some servers write numbers as text
+    assert not calls.is_only("ann")
+    calls.settle()
+    assert calls.is_only("ann")
+    calls.answered(1)
+    calls.settle()
+    assert not calls.is_only("bob")  # some calls of Ann were too many to tell apart
 
 
 async def test_h4_a_call_waits_for_approval(tmp_path: Path) -> None:

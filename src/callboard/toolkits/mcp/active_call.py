@@ -28,6 +28,11 @@ class ActiveCall:
         self._allowance = Allowance(PROGRESS_BURST, PROGRESS_RATE, anyio.current_time)
         self.scope = anyio.CancelScope(deadline=anyio.current_time() + timeout)
 
+    @property
+    def user(self) -> str:
+        """Id of the user."""
+        return self.context.user_id or ""
+
     def may_ask(self) -> bool:
         """Count another question to a person. False if the server has asked too often."""
         self._questions += 1

@@ -19,6 +19,7 @@ from .questions import Questions
 from .raw_request import InputRequests, send_raw
 from .results import bad_result, protocol_error, read_result
 from .task_extension import follow_task
+from .unanswered import sending_for
 
 MAX_ROUNDS = MAX_QUESTIONS
 """Requests of one call: the response to each may ask for input."""
@@ -78,13 +79,17 @@ class Calls:
         """Ask a person for a server that asks over the connection, without saying for which call.
 
         The question is for the session whose calls are running. If several sessions have some, it is not known whose
-        question it is, and a person must not see another's: it is refused.
+        question it is, and a person must not see another's: it is refused. The server may also be carrying out calls
+        of other users that were cancelled here.
         """
         sessions = {call.context.session_id for call in self._active}
         if len(sessions) != 1:
             self._connection.log.warning("a question was refused: %d sessions have calls", len(sessions))
             return types.ElicitResult(action="cancel")
         call = next(reversed(self._active))
+        if not self._connection.unanswered.is_only(call.user):
+            self._connection.log.warning("a question was refused: calls of other users have no response yet")
+            return types.ElicitResult(action="cancel")
         if not call.may_ask():
             return types.ElicitResult(action="cancel")
         return await self._questions.ask(call, params)
@@ -96,7 +101,8 @@ class Calls:
             params = types.CallToolRequestParams(
                 name=tool, arguments=arguments, input_responses=responses, request_state=state
             )
-            raw = await send_raw(client, types.CallToolRequest(params=params), call.progress)
+            with sending_for(call.user):
+                raw = await send_raw(client, types.CallToolRequest(params=params), call.progress)
             kind = raw.get("resultType", "complete")
             if kind == "task":
                 call.pause()  # a task has no time limit: the server decides how long it takes

@@ -25,6 +25,7 @@ from .allowance import Allowance
 from .http_transport import http_transport
 from .stdio_transport import printable, stdio_transport
 from .task_extension import TaskExtension
+from .unanswered import Unanswered
 from .watched_transport import WatchedTransport
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 60.0
@@ -78,6 +79,8 @@ class Connection:
         self._changed = anyio.Event()
         self.problem: str | None = None
         """Why the server is not connected, for operators; None while it is."""
+        self.unanswered = Unanswered()
+        """The calls without a response on the present connection."""
         self._stopping = False
         self._ended = anyio.Event()
         self._warnings = Allowance(WARNING_BURST, WARNING_RATE, time.monotonic)
@@ -171,9 +174,14 @@ class Connection:
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[Client]:
+        self.unanswered = Unanswered()
         client = Client(
             WatchedTransport(
-                self._transport(), self._disconnect, self._sleep, is_http=isinstance(self._address, HttpAddress)
+                self._transport(),
+                self._disconnect,
+                self._sleep,
+                unanswered=self.unanswered,
+                is_http=isinstance(self._address, HttpAddress),
             ),
             mode=self._mode,
             cache=None,

@@ -11,6 +11,7 @@ from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPC
 
 from .allowance import Allowance
 from .losses import mark_sent
+from .unanswered import Unanswered
 
 MESSAGE_BURST, MESSAGE_RATE = 5_000, 1_000.0
 """Messages that are read at once, and per second after that: a server that sends more has to wait."""
@@ -31,11 +32,13 @@ class WatchedTransport:
         on_end: Callable[[], None],
         sleep: Callable[[float], Awaitable[None]],
         *,
+        unanswered: Unanswered,
         is_http: bool,
     ) -> None:
         self._inner = inner
         self._on_end = on_end
         self._sleep = sleep
+        self._unanswered = unanswered
         self._is_http = is_http
         self._open: Counter[str | int] = Counter()
         """The number of open requests of the server by their ids, which may repeat."""
@@ -53,7 +56,7 @@ class WatchedTransport:
         async with received, messages, self._inner as (source, outgoing), anyio.create_task_group() as group:
             group.start_soon(self._pump, source, received)
             try:
-                yield messages, _Outgoing(outgoing, self._close_request)
+                yield messages, _Outgoing(outgoing, self._unanswered, self._close_request)
             finally:
                 group.cancel_scope.cancel()
 
@@ -75,6 +78,9 @@ class WatchedTransport:
     def _receive(self, message: Any) -> None:
         if isinstance(message, JSONRPCError):
             mark_sent(message.error, is_http=self._is_http)
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._unanswered.answered(message.id)
+            self._settle()
         elif isinstance(message, JSONRPCRequest):
             self._open[message.id] += 1
             if self._open.total() > MAX_REQUESTS:
@@ -87,16 +93,24 @@ class WatchedTransport:
             self._open[request_id] -= 1
             if self._open[request_id] <= 0:
                 del self._open[request_id]
+            self._settle()
+
+    def _settle(self) -> None:
+        if not self._open:  # a question may be of a call whose response came right after it
+            self._unanswered.settle()
 
 
 class _Outgoing:
-    """The stream of messages to the server, which reports the responses that were sent."""
+    """The stream of messages to the server, which counts calls, and reports the responses that were sent."""
 
-    def __init__(self, inner: Any, on_response: Callable[[Any], None]) -> None:
+    def __init__(self, inner: Any, unanswered: Unanswered, on_response: Callable[[Any], None]) -> None:
         self._inner = inner
+        self._unanswered = unanswered
         self._on_response = on_response
 
     async def send(self, item: SessionMessage) -> None:
+        if isinstance(item.message, JSONRPCRequest) and item.message.method == "tools/call":
+            self._unanswered.sent(item.message.id)
         await self._inner.send(item)
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
             self._on_response(item.message.id)
