@@ -16,6 +16,7 @@ from anyio.abc import ByteReceiveStream
 from mcp import types
 
 from callboard import RegistrationError, Runtime, mcp_toolset
+from callboard.jsonrules.value_count import ValueCounter
 from callboard.toolkits.mcp import McpToolset, mcp_toolsets
 from callboard.toolkits.mcp import connection as connection_module
 from callboard.toolkits.mcp import http_transport as http
@@ -23,6 +24,7 @@ from callboard.toolkits.mcp import pins as pins_module
 from callboard.toolkits.mcp import toolset as toolset_module
 from callboard.toolkits.mcp.address import HttpAddress
 from callboard.toolkits.mcp.definitions import MAX_DEFINITION_BYTES, read_definition
+from callboard.toolkits.mcp.event_values import EventValueCounter
 from callboard.toolkits.mcp.message_size import BYTE_BURST, MAX_MESSAGE, MAX_VALUES
 from callboard.toolkits.mcp.stdio_transport import LINE_BURST, LINE_RATE, paced
 from tests.toolkits.mcp.raw_http import JSON, Response, raw_http, result
@@ -117,6 +119,37 @@ async def test_h4_a_response_has_a_limit_of_bytes_and_values() -> None:
     assert await received(*events, content_type="text/event-stream") == b"".join(events)
     with pytest.raises(httpx2.ReadError, match="500,000 values"):
         await received(b"data: ", many, content_type="text/event-stream")
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_h4_values_of_an_event_are_counted_however_it_arrives(end: bytes) -> None:
+    text = b'{"a": [1, "b\\"c,"],\n"d": {}}'
+    event = b'data: {"a": [1, "b\\"c,"],\ndata:"d": {}}\n\n'
+    comment = b': "\nevent: "\nid:"\ndata"\n'
+    for stream in (event * 3, comment + event, event + comment + event, b"\n\n" + event):
+        lines = stream.replace(b"\n", end)
+        for size in (1, 2, 7):
+            counter = EventValueCounter()
+            counts = [counter.feed(lines[at : at + size]) for at in range(0, len(lines), size)]
+            assert max(counts) == ValueCounter().feed(text)
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/event-stream; charset=utf-16", "\x0bText/Event-Stream"])
+async def test_h4_the_values_of_an_event_are_limited_whatever_surrounds_it(kind: str) -> None:
+    many = b"data: [" + b"0," * MAX_VALUES + b"0]\n\n"
+    for before in (b': "\n', b'id: "\r', b'data"\n', b"\n\n"):
+        with pytest.raises(httpx2.ReadError, match="500,000 values"):
+            await received(before + many, content_type=kind)
+    small = [b"data: [" + b"0," * (MAX_VALUES // 3) + b"0]\n", b"\n"]  # with the blank line in a chunk of its own
+    assert await received(*small * 4, content_type=kind) == b"".join(small * 4)
+
+
+async def test_h4_an_event_stream_is_read_in_the_encoding_in_which_it_is_counted() -> None:
+    body = stream('data: "é"\n\n'.encode("utf-16"))
+    headers = {"content-type": "text/event-stream; charset=utf-16"}
+    limited = http.LimitedTransport(httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, content=body)))
+    async with httpx2.AsyncClient(transport=limited) as client:
+        assert (await client.get("http://server/mcp")).text.count("data: ") == 0
 
 
 async def test_h4_streams_are_opened_at_a_rate() -> None:

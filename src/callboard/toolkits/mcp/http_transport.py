@@ -1,6 +1,5 @@
 """The HTTP transports: the SDK's, with headers and limits for responses."""
 
-import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from callboard.jsonrules.value_count import ValueCounter
 
 from .address import HttpAddress
 from .allowance import Allowance
+from .event_values import EventValueCounter
 from .losses import SESSION_GONE
 from .message_size import BYTE_BURST, BYTE_RATE, MAX_MESSAGE, MAX_VALUES, TooManyValues
 
@@ -22,7 +22,6 @@ TIMEOUT = httpx2.Timeout(30.0, read=None)
 """Limits for connecting and sending. A response may take as long as the call may: each call has its own limit."""
 STREAM_BURST, STREAM_RATE = 50, 10.0
 """Streams that are opened at once, and per second after that. A server says how soon the SDK resumes one: at once."""
-_EVENT_END = re.compile(rb"\n\n|\r\r|\r\n\r\n")
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -53,7 +52,9 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
             await response.aclose()
             raise httpx2.ReadError("the response is compressed, which was not asked for")
-        is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()  # as the SDK reads it
+        if is_events := kind == "text/event-stream":
+            response.encoding = "utf-8"  # as values are counted, whatever the server declares
         stream = cast("httpx2.AsyncByteStream", response.stream)
         response.stream = _LimitedStream(stream, self._allowance, self._sleep, is_events=is_events)
         return response
@@ -72,12 +73,10 @@ class _LimitedStream(httpx2.AsyncByteStream):
         self._is_events = is_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size, counter = 0, ValueCounter()
+        size, counter = 0, EventValueCounter() if self._is_events else ValueCounter()
         async for chunk in self._inner:
             if delay := self._allowance.spend(len(chunk)):
                 await self._sleep(delay)
-            if self._is_events and _EVENT_END.search(chunk):
-                size, counter = 0, ValueCounter()
             size += len(chunk)
             if size > MAX_MESSAGE and not self._is_events:
                 raise httpx2.ReadError(f"the response has more than {MAX_MESSAGE:,} bytes")
