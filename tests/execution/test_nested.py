@@ -6,6 +6,8 @@ from typing import Annotated
 import pytest
 
 from callboard import RetryPolicy, Tool, ToolContext, ToolError, tool
+from callboard.execution.streak import STREAK
+from callboard.sessions.session import live_session
 from callboard.testing import Harness, settle
 
 pytestmark = pytest.mark.anyio
@@ -170,6 +172,58 @@ async def test_x9_a_loop_of_nested_calls_yields_to_other_tasks() -> None:
         asyncio.get_running_loop().call_soon(seen.append, True)
         await harness.session.call("loop")
     assert seen
+
+
+async def test_h5_calls_that_a_handler_makes_at_once_let_other_tasks_run() -> None:
+    @tool
+    async def leaf() -> None:
+        """Count a start."""
+        started.append(1)
+        await asyncio.sleep(0)
+
+    @tool
+    async def fan_out(ctx: ToolContext) -> None:
+        """Make many calls at once, and give up on some of them."""
+        calls = [asyncio.ensure_future(ctx.call("leaf")) for _ in range(1_000)]
+        await asyncio.sleep(0)
+        for call in calls[200:300]:
+            call.cancel()
+        done = await asyncio.gather(*calls, return_exceptions=True)
+        assert sum(each is None for each in done) == 900
+
+    async def watch() -> None:
+        seen = 0
+        while True:
+            in_a_row.append(len(started) - seen)
+            seen = len(started)
+            await asyncio.sleep(0)
+
+    started: list[int] = []
+    in_a_row: list[int] = []
+    async with Harness(leaf, fan_out) as harness:
+        watching = asyncio.ensure_future(watch())
+        outcome = await harness.session.call("fan_out")
+        watching.cancel()
+        assert outcome.error is None
+    assert len(started) == 900
+    assert max(in_a_row) <= STREAK
+
+
+async def test_h5_caller_holds_no_nested_calls_that_have_ended() -> None:
+    """A caller that went through all its earlier calls for each new one would block the process."""
+    held: list[int] = []
+
+    @tool
+    async def loop(ctx: ToolContext) -> None:
+        """Call again and again."""
+        parent = live_session(harness.session).index.by_id[ctx.execution_id or ""]
+        for _ in range(3):
+            await ctx.call("double", {"number": 1})
+            held.append(len(parent.children or ()))
+
+    async with Harness(loop, double) as harness:
+        await harness.session.call("loop")
+    assert held == [0, 0, 0]
 
 
 async def test_x7_nested_call_inherits_the_deadline() -> None:

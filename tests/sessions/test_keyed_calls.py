@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import RetryPolicy, Runtime, Session, Settings, ToolContext, ToolError, tool
+from callboard.sessions.session import live_session
 from callboard.storage.errors import StoreUnavailable
 from callboard.testing import Harness, ManualClock, settle
 
@@ -140,6 +141,23 @@ async def test_x2_key_that_may_have_been_used_is_refused_when_memory_is_full() -
         assert set(runs.values()) == {1}
         assert len(runs) == 300, "the first attempt is not limited"
         assert len(session.executions()) < 250
+
+
+async def test_h5_caller_holds_no_nested_calls_whose_ends_are_stored(sqlite_url: str) -> None:
+    held: list[int] = []
+
+    @tool(idempotent=True)
+    async def loop(ctx: ToolContext) -> None:
+        """Call again and again."""
+        parent = live_session(session).index.by_id[ctx.execution_id or ""]
+        for step in range(3):
+            await ctx.call("count", {"name": "a"}, key=f"{step}")
+            held.append(len(parent.children or ()))
+
+    async with Runtime([count, loop], store=sqlite_url) as runtime:
+        session = await runtime.open("s", "ann")
+        assert (await session.call("loop")).error is None
+    assert held == [0, 0, 0]
 
 
 async def test_x2_next_attempt_waits_for_the_call_of_an_attempt_that_timed_out() -> None:

@@ -88,7 +88,9 @@ class Execution(TimeLimits, OptionalState):
     promoted: bool = field(default=False, init=False)
     """Whether its caller stopped waiting because the inline budget was used up."""
     parent: "Execution | None" = field(default=None, init=False)
-    children: "tuple[Execution, ...] | None" = field(default=None, init=False)
+    children: "dict[Execution, None] | None" = field(default=None, init=False)
+    """Its nested calls, without those that have ended. With a store, a call stays until its end is stored, since it
+    belongs to the process that owns this one."""
     waiters: tuple[asyncio.Future[None], ...] | None = field(default=None, init=False)
 
     @property
@@ -140,7 +142,9 @@ class Execution(TimeLimits, OptionalState):
     def adopt(self, child: "Execution") -> None:
         """Make another execution a nested call of this one: it must end before this one's deadlines."""
         child.parent, child.priority = self, self.priority
-        self.children = (*(known for known in self.children or () if known.ended is None), child)
+        if self.children is None:
+            self.children = {}
+        self.children[child] = None
         times = (self.deadline, None if child.is_keyed else self.attempt_deadline, child.deadline)
         child.deadline = min((when for when in times if when is not None), default=None)
         if self.queue is not None and child.queue is None:
@@ -332,6 +336,8 @@ class Execution(TimeLimits, OptionalState):
             raise IllegalTransition(self.status, _SUCCEEDED)
         self.status, self.result_json, self.ended = _SUCCEEDED, result_json, now
         self.arguments = self.task = None
+        if self.parent is not None:
+            self._leave_parent()
 
     def fail(self, now: float, error: ToolError, status: Status) -> None:
         """End with an error, as failed or cancelled."""
@@ -347,6 +353,17 @@ class Execution(TimeLimits, OptionalState):
     def _end(self, now: float) -> None:
         self.ended = now
         self.arguments = self.task = None
+        self._leave_parent()
+
+    def mark_settled(self) -> None:
+        """Note that its end is stored."""
+        self._set().settled = True
+        self._leave_parent()
+
+    def _leave_parent(self) -> None:
+        """Stop being one of its parent's nested calls, unless its end is still to be stored."""
+        if self.parent is not None and self.parent.children and (self.settled or self.lost or not self.scope.durable):
+            self.parent.children.pop(self, None)
 
     @property
     def terminal(self) -> bool:

@@ -166,9 +166,6 @@ class OptionalState:
     def mark_stored(self) -> None:
         self._set().stored = True
 
-    def mark_settled(self) -> None:
-        self._set().settled = True
-
     def lose(self) -> None:
         """Leave it to another process, or to none."""
         self._set().lost = True

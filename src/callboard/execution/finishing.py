@@ -163,7 +163,8 @@ class Finishing:
                 execution.scope.index.count_bytes(execution)
             if execution.request is not None:
                 execution.scope.stop_asking(execution)
-        for child in execution.children or ():
-            self._cancel(child)
+        if execution.children:
+            for child in tuple(execution.children):  # those that end leave it
+                self._cancel(child)
         if execution.has_slot:
             self._slots.release(execution)

@@ -37,14 +37,12 @@ from .runner import Runner
 from .scope import HumanDecision
 from .stopping import Stopping
 from .storing import fingerprint_of
+from .streak import STREAK
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than comparing with it.
 _INLINE, _BACKGROUND = Mode.INLINE, Mode.BACKGROUND
 _VALIDATING, _SUCCEEDED = Status.VALIDATING, Status.SUCCEEDED
-
-STREAK = 64
-"""The number of calls that end without waiting, after which the caller yields to other tasks once."""
 
 NO_TOOL = Tool(
     name="none",
@@ -283,8 +281,6 @@ class ExecutionManager:
         try:
             if execution.ended is None:
                 await self.wait(execution)
-            else:
-                await self._yield()
             if execution.handed_over:
                 return value_of(await scope.calls.end_elsewhere(execution))
             if scope.durable and (key is not None or execution.lost):

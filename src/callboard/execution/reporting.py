@@ -15,6 +15,7 @@ from .execution import Execution
 from .failures import cancelled
 from .lifecycle import Status
 from .lifecycle_events import opening_events, partial_event, progress_event, worker_progress_event
+from .streak import Streak
 
 log = logging.getLogger("callboard.execution")
 
@@ -42,7 +43,7 @@ def report_beginning(execution: Execution) -> None:
 class AttemptReporter:
     """The reporter behind the `ToolContext` of one attempt. After the attempt it reports nothing."""
 
-    __slots__ = ("_attempt", "_call", "_clock", "_execution", "_max_bytes")
+    __slots__ = ("_attempt", "_call", "_clock", "_execution", "_max_bytes", "_streak")
 
     def __init__(self, execution: Execution, clock: Clock, call: NestedCall, max_bytes: int) -> None:
         self._clock = clock
@@ -50,6 +51,7 @@ class AttemptReporter:
         self._execution = execution
         self._attempt = execution.attempt
         self._max_bytes = max_bytes
+        self._streak: Streak | None = None
 
     async def progress(self, stage: str, fraction: float | None, message: str | None) -> None:
         if self._is_open(EventKind.TOOL_PROGRESS):
@@ -72,6 +74,10 @@ class AttemptReporter:
             await asyncio.sleep(0)
 
     async def call(self, tool: str | Tool, arguments: Any, key: str | None) -> Any:
+        if self._streak is None:
+            self._streak = Streak()
+        if (turn := self._streak.turn()) is not None:
+            await turn
         if self._over:
             raise cancelled()
         return await self._call(self._execution, tool, arguments, key)

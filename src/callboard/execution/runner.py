@@ -237,7 +237,7 @@ class Runner:
             failure.__cause__ = error
         for observer in self._observers:
             observer.attempted(execution, failure)
-        for child in execution.children or ():
+        for child in tuple(execution.children or ()):  # those that end leave it
             if not child.is_keyed:  # the next attempt makes its own nested calls
                 self._stopping.cancel(child)
         execution.end_attempt()

@@ -49,7 +49,7 @@ class Stopping:
         if not execution.request_stop(reason):
             return
         is_final = reason.category is ErrorCategory.CANCELLED or reason.retryable is False
-        for child in execution.children or ():
+        for child in tuple(execution.children or ()):  # those that end leave it
             if is_final or not child.is_keyed:  # else the next attempt may wait for it
                 self.cancel(child)
         if execution.task is None or execution.status is not Status.EXECUTING:  # no attempt runs
