@@ -11,6 +11,7 @@ from typing import Annotated
 import pytest
 
 from callboard import Limits, Runtime, ToolContext, tool
+from callboard.execution.streak import STREAK
 from callboard.sessions.session import live_session
 
 pytestmark = pytest.mark.anyio
@@ -59,6 +60,53 @@ async def test_x9_thousand_background_calls_with_progress_lose_nothing() -> None
         await asyncio.sleep(0)
         subscription.close()
         assert delivered == list(range(1, 250 * 24 + 1))
+
+
+@tool(mode="background")
+async def start(number: Annotated[int, "Which"] = 0) -> int:
+    """Return a number."""
+    return number
+
+
+@tool(mode="human")
+async def confirm() -> str:
+    """Ask a person."""
+    return "confirmed"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "call_id"),
+    [
+        ("add", {"a": 1, "b": 2}, None),
+        ("add", {"a": 1, "b": 2}, "known"),
+        ("add", {"a": 3, "b": 4}, "known"),
+        ("add", {}, None),
+        ("start", {}, None),
+        ("confirm", {}, None),
+        ("unknown", {}, None),
+        ("unknown", {}, "refused"),
+    ],
+    ids=["ends", "repeated", "conflict", "invalid", "background", "human", "unknown", "unknown again"],
+)
+async def test_x9_calls_in_a_row_let_other_tasks_run(name: str, arguments: dict[str, int], call_id: str | None) -> None:
+    async with Runtime([add, start, confirm]) as runtime:
+        session = await runtime.open("s", "u")
+        await session.call("add", {"a": 1, "b": 2}, call_id="known")
+        for _ in range(5):
+            turn = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_soon(turn.set_result, None)
+            calls = 0
+            while not turn.done():
+                await session.call(name, arguments, call_id=call_id)
+                calls += 1
+                assert calls <= STREAK + 1
+
+
+async def test_x9_background_calls_in_a_row_do_not_fill_the_queue() -> None:
+    async with Runtime([start], limits=Limits(total=200, queue=100)) as runtime:
+        session = await runtime.open("s", "u")
+        outcomes = [await session.call("start", {"number": number}) for number in range(2_000)]
+        assert {outcome.status for outcome in outcomes} == {"started"}
 
 
 async def repeated(calls: int) -> tuple[int, int]:

@@ -171,8 +171,10 @@ class ExecutionManager:
         again; with other arguments it is a conflict, which is an outcome like any other failure.
         """
         if call_id is not None and (known := scope.index.by_call(call_id)) is not None:
+            self._yield_at -= 1  # it counts for the streak, although it makes no execution
             if known.name == tool.name and _has_arguments(known, document):
                 return await self._outcome(scope, known, again=True)
+            await self._yield()
             return conflict(known, tool.name)
         execution = self._new(scope, tool, tool.name, document, call_id, priority)
         self._begin(execution)
@@ -191,15 +193,15 @@ class ExecutionManager:
         try:
             if execution.status is _VALIDATING and execution.tool.mode is not _BACKGROUND:
                 await asyncio.sleep(0)  # its task takes its first step, which may be all: see `tasks`
-            if execution.ended is not None:
-                await self._yield()
-            elif execution.tool.mode is _INLINE and not execution.promoted:
+            if execution.ended is None and execution.tool.mode is _INLINE and not execution.promoted:
                 if execution.budget_at is None:
                     self._stopping.deadlines.watch(execution, execution.start_budget())
                 if scope.durable:
                     await scope.wait_until_begun(execution, again=again)
                 if execution.ended is None and not execution.promoted:
                     await execution.released()
+            else:
+                await self._yield()
             outcome = execution.outcome()
             if execution.unloaded and (again or not execution.delivers_late):
                 return await scope.stored_outcome(execution)
@@ -217,7 +219,7 @@ class ExecutionManager:
         return outcome
 
     async def _yield(self) -> None:
-        """Let other tasks run after a streak of calls that ended without waiting."""
+        """Let other tasks run after a streak of calls whose callers did not wait."""
         if self._admission.count >= self._yield_at:
             self._yield_at = self._admission.count + STREAK
             await asyncio.sleep(0)
@@ -228,6 +230,8 @@ class ExecutionManager:
         """Record a call that cannot be carried out, because its caller does not see such a tool."""
         name = storable(name)  # a model may have invented it
         if call_id is not None and (known := scope.index.by_call(call_id)) is not None:
+            self._yield_at -= 1
+            await self._yield()
             return known.outcome() if known.tool is NO_TOOL and known.name == name else conflict(known, name)
         execution = self._new(scope, NO_TOOL, name, b"null", call_id)
         if parent is not None:
@@ -241,6 +245,7 @@ class ExecutionManager:
             await scope.wait_until_stored(execution)
             if execution.lost:
                 return await scope.stored_outcome(execution)
+        await self._yield()
         return execution.outcome()
 
     async def wait(self, execution: Execution) -> None:
