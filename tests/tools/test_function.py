@@ -830,6 +830,8 @@ WRONG_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"name": 3}, "3 cannot be the name of a tool"),
     ({"description": 3}, "The description of the tool google is 3; it must be a string."),
     ({"expires": float("nan")}, "expires is nan; it must be a number of seconds."),
+    ({"expires": 1e12}, "expires is 1000000000000.0; it must be at most 100,000,000,000 seconds, or None."),
+    ({"total_timeout": 10**12}, "total_timeout is 1000000000000; it must be at most 100,000,000,000 seconds, or None."),
     ({"inline_budget": None}, "inline_budget is None; it must be a number of seconds."),
     ({"concurrency": 1.5}, "concurrency is 1.5; it must be a whole number."),
     ({"gate": 5}, "A gate must be"),
@@ -862,6 +864,13 @@ def test_t2_a_copy_takes_options_in_the_same_forms() -> None:
     made = tool(google).with_(tags=["a"], channels=["text"], topic=None, mode="background", renderers={"text": str})
     assert (made.tags, made.channels, made.topic) == (("a",), frozenset({"text"}), "Google")
     assert (made.mode, dict(made.renderers)) == (Mode.BACKGROUND, {"text": str})
+
+
+def test_t2_an_infinite_duration_is_none() -> None:
+    durations = ("timeout", "total_timeout", "estimated_duration", "expires")
+    made = tool(**dict.fromkeys(durations, float("inf")))(google)
+    for copy in (made, made.with_(**dict.fromkeys(durations, float("inf")))):
+        assert [getattr(copy, name) for name in durations] == [None] * 4
 
 
 async def test_t2_refuses_an_async_gate_because_it_would_always_look_open() -> None:

@@ -1,5 +1,6 @@
 """The options that every kind of tool accepts, and their checks."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypedDict, cast
@@ -57,7 +58,10 @@ def check_options(maker: str, options: Mapping[str, Any], known: Iterable[str]) 
 
 
 _check = Check(RegistrationError)
-_DURATIONS = ("timeout", "total_timeout", "inline_budget", "estimated_duration", "expires")
+_OPTIONAL_DURATIONS = ("timeout", "total_timeout", "estimated_duration", "expires")
+_DURATIONS = (*_OPTIONAL_DURATIONS, "inline_budget")
+_LONGEST = 100_000_000_000
+"""The most seconds of a duration, about 3,000 years: such a time from now is still a date."""
 _COUNTS = ("result_limit", "concurrency")
 _FLAGS = ("idempotent", "as_prompt")
 _HINTS = ("read_only", "destructive", "open_world")
@@ -91,7 +95,18 @@ def policy(options: Policy) -> dict[str, Any]:
     for name in _DURATIONS + _COUNTS:
         if name in made and (made[name] is not None or name == "inline_budget"):
             (_check.count if name in _COUNTS else _check.seconds)(name, made[name], above=0)
+        if name in made and name in _OPTIONAL_DURATIONS:
+            made[name] = _limited(name, made[name])
     return made
+
+
+def _limited(name: str, seconds: float | None) -> float | None:
+    """Return a duration whose end is a date. None, like infinity, stands for no limit."""
+    if seconds is None or seconds == math.inf:
+        return None
+    if seconds > _LONGEST:
+        raise RegistrationError(f"{name} is {seconds!r}; it must be at most {_LONGEST:,} seconds, or None.")
+    return seconds
 
 
 def _renderers(given: Any) -> Mapping[str, Callable[[Any], str]]:
