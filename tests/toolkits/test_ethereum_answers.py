@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Registry
+from callboard import Registry, ToolError
 from callboard.toolkits.ethereum import Chain, ethereum_toolset
 from tests.toolkits.test_ethereum_nodes import Node, answered
 from tests.toolkits.test_http_fetch import serving
@@ -105,3 +105,17 @@ async def test_k2_amount_of_a_token_without_decimals_is_not_guessed(
     for each in (found, checked):
         assert (each["balance"]["value"], each["balance"]["decimal"]) == ("1500000", decimal)
         assert each["decimals"] == known
+
+
+@pytest.mark.parametrize("missing", [1, 2, 31, 32, 63])
+async def test_k2_calldata_that_is_cut_off_is_refused(missing: int) -> None:
+    async with asked({}) as call:
+        signature = "transfer(address to, uint256 amount)"
+        arguments = [ACCOUNT, "1000000"]
+        data = (await call("encode_function_call", function_signature=signature, arguments=arguments))["data"]
+        longer = await call("decode_calldata", data=data + "ab" * missing, function_signature=signature)
+        assert longer["arguments"][1]["value"] == "1000000", "more data than needed is no problem"
+        with pytest.raises(ToolError, match="does not fit") as caught:
+            await call("decode_calldata", data=data[: -2 * missing], function_signature=signature)
+        assert caught.value.category == "validation"
+        assert not (await call("decode_calldata", data=data[: -2 * missing]))["known"]

@@ -167,7 +167,7 @@ async def decode_call(
 
 def _decoded(entry: AbiEntry, content: bytes, source: str) -> DecodedCall | None:
     try:
-        values = decode_values(entry.inputs, content[4:])
+        values = decode_values(entry.inputs, content[4:], is_whole=True)
     except AbiInvalid:
         return None
     return DecodedCall(

@@ -163,9 +163,9 @@ def _read_integer(kind: str, value: Any, where: str) -> int:
     return number
 
 
-def decode_values(parameters: Sequence[AbiParameter], data: bytes) -> list[DecodedValue]:
+def decode_values(parameters: Sequence[AbiParameter], data: bytes, *, is_whole: bool = False) -> list[DecodedValue]:
     """Decode data to JSON values. Raises `AbiInvalid`."""
-    values = CODEC.decode(parameters, data)
+    values = CODEC.decode(parameters, data, is_whole=is_whole)
     return [decoded(parameter, value) for parameter, value in zip(parameters, values, strict=True)]
 
 

@@ -64,10 +64,15 @@ class Codec:
         except _FAILURES as error:
             raise AbiInvalid(f"the arguments do not fit the types: {str(error)[:200]}") from None
 
-    def decode(self, parameters: Sequence[AbiParameter], data: bytes) -> tuple[Any, ...]:
-        """Decode data. Raises `AbiInvalid` if it is not an encoding of the types."""
+    def decode(self, parameters: Sequence[AbiParameter], data: bytes, *, is_whole: bool = False) -> tuple[Any, ...]:
+        """Decode data. Raises `AbiInvalid` if it is not an encoding of the types.
+
+        Some contracts leave out the zeros at the end of what they return, so they are added, unless the data must be
+        whole: the end of a number looks the same.
+        """
+        padding = b"" if is_whole else bytes(-len(data) % 32)
         try:
-            return self._codec.decode(self._seen(parameters), data + bytes(-len(data) % 32))
+            return self._codec.decode(self._seen(parameters), data + padding)
         except _FAILURES:
             raise AbiInvalid("the data does not fit the types") from None
 
