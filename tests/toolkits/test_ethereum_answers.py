@@ -119,3 +119,13 @@ async def test_k2_calldata_that_is_cut_off_is_refused(missing: int) -> None:
             await call("decode_calldata", data=data[: -2 * missing], function_signature=signature)
         assert caught.value.category == "validation"
         assert not (await call("decode_calldata", data=data[: -2 * missing]))["known"]
+
+
+async def test_k2_log_that_is_too_large_is_shown_as_unknown() -> None:
+    log = {"address": ACCOUNT, "topics": [HASH], "logIndex": "0x0", "data": "0x"}
+    large = {**log, "data": "0x" + "00" * 1_000_001}
+    async with asked({"eth_getTransactionReceipt": {**RECEIPT, "logs": [large, {**log, "logIndex": "0x1"}]}}) as call:
+        found = (await call("decode_logs", chain_id=7, transaction_hash=HASH, event_signatures=["Paid()"]))["logs"]
+    assert [(each["known"], each["log_index"]) for each in found] == [(False, 0), (False, 1)]
+    assert found[0]["data"].endswith("… (1000001 bytes)")
+    assert len(found[0]["data"]) < 30_000

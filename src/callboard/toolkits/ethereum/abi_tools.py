@@ -193,7 +193,7 @@ async def _logs_of(client: EthereumClient, chain_id: int, transaction_hash: str)
 
 def _read_log(fields: Mapping[str, Any]) -> Log:
     topics = [read_hash(each) or "" for each in list(fields.get("topics") or ())[:4]]
-    return Log(
+    return Log.model_construct(  # without its limits, which are those of arguments: a node may return more
         address=read_address(fields.get("address")),
         topics=topics,
         data=f"0x{read_data(fields.get('data')).hex()}",

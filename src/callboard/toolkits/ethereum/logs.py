@@ -9,6 +9,9 @@ from .abi import Abi, AbiEntry, AbiInvalid, AbiParameter
 from .abi_values import DecodedValue, decode_values, shortened_hex
 from .values import Address
 
+MAX_LOG = 2_000_000
+"""Characters of the data of a log that is decoded."""
+
 Topic = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 
 
@@ -19,7 +22,7 @@ class Log(BaseModel):
 
     address: Address | None = Field(default=None, description="Contract that wrote the log")
     topics: list[Topic] = Field(max_length=4, description="Topics, of which the first is the hash of the event")
-    data: Annotated[str, Field(pattern="^0x([0-9a-fA-F]{2})*$", max_length=2_000_000)] = Field(
+    data: Annotated[str, Field(pattern="^0x([0-9a-fA-F]{2})*$", max_length=MAX_LOG)] = Field(
         default="0x", description="Data of the log"
     )
     log_index: int | None = Field(default=None, ge=0, description="Place of the log in its block")
@@ -38,7 +41,12 @@ class DecodedLog(BaseModel):
 
 
 def decode_log(log: Log, abis: Iterable[Abi]) -> DecodedLog:
-    """Decode a log with the first event of the ABIs that fits. Without one, topics and data are returned."""
+    """Decode a log with the first event of the ABIs that fits. Without one, topics and data are returned.
+
+    A log that is too large is not decoded.
+    """
+    if len(log.data) > MAX_LOG:
+        abis = ()
     topics = [bytes.fromhex(topic[2:]) for topic in log.topics]
     data = bytes.fromhex(log.data[2:])
     for abi in abis:
