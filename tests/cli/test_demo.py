@@ -173,9 +173,10 @@ class Terminal:
 
     def until_codes(self, codes: bytes) -> None:
         """Wait for control codes, and discard everything up to them."""
+        deadline = time.monotonic() + PATIENCE
         while codes not in self._got:
             data = self._read()
-            assert data, f"{codes!r} did not come"
+            assert data and time.monotonic() < deadline, f"{codes!r} did not come"  # noqa: PT018
             self._got += data
         self._got = self._got.partition(codes)[2]
 
