@@ -183,7 +183,7 @@ class _PageReader:
                 if alternative := _SPACE.sub(" ", token.attribute("alt")).strip()[:300]:
                     self._parts.append(f"[image: {alternative}]")
             case "base" if self._base is None and (address := token.attribute("href")):
-                self._base = self._resolved(address, self._address) or self._address
+                self._base = _resolved(address, self._address) or self._address
             case "a":
                 self._link = (token.attribute("href"), len(self._parts))
             case _ if name in _HEADINGS:
@@ -225,7 +225,7 @@ class _PageReader:
     def _end_link(self, address: str, start: int) -> None:
         """Write a link as Markdown if its address can be opened; else its text stays."""
         text = _SPACE.sub(" ", "".join(self._parts[start:])).strip()
-        url = self._resolved(address, self._base or self._address)
+        url = _resolved(address, self._base or self._address)
         if not url or not text:
             return
         is_elsewhere = url.partition("#")[0] != self._address.partition("#")[0]
@@ -234,14 +234,14 @@ class _PageReader:
         if len(self._mains) == 0 or self._mains[-1][1] <= start:
             self._parts[start:] = [f"[{text}]({url})"]
 
-    @staticmethod
-    def _resolved(address: str, base: str) -> str:
-        """An address in full, or an empty text if it cannot be opened."""
-        try:
-            url = urljoin(base, address.strip())
-        except ValueError:
-            return ""
-        return url if url.startswith(("https://", "http://")) and len(url) <= MAX_LINK_CHARACTERS else ""
+
+def _resolved(address: str, base: str) -> str:
+    """An address in full, or an empty text if it cannot be opened."""
+    try:
+        url = urljoin(base, address.strip())
+    except ValueError:
+        return ""
+    return url if url.startswith(("https://", "http://")) and len(url) <= MAX_LINK_CHARACTERS else ""
 
 
 def _tidy(text: str) -> str:
