@@ -80,7 +80,37 @@ async def test_the_current_time_is_now_in_the_zone(arguments: dict[str, str], zo
     ],
 )
 async def test_times_are_converted(arguments: dict[str, str], expected: dict[str, str]) -> None:
-    assert await registry.call("convert_time", arguments) == expected
+    assert await registry.call("convert_time", arguments) == {**expected, "note": None}
+
+
+@pytest.mark.parametrize(
+    ("time", "zone", "target", "expected", "note"),
+    [
+        ("2026-03-29T02:30", "Europe/Berlin", "UTC", "2026-03-29T01:30:00+00:00", "skip this time"),
+        ("2026-03-29T02:30", "Europe/Berlin", "Europe/Berlin", "2026-03-29T03:30:00+02:00", "skip this time"),
+        (
+            "2026-10-25T02:30",
+            "Europe/Berlin",
+            "UTC",
+            "2026-10-25T00:30:00+00:00",
+            "twice. It was read as the first, ",
+        ),
+        ("2026-10-25T02:30+01:00", "Europe/Berlin", "UTC", "2026-10-25T01:30:00+00:00", None),
+        ("2026-10-25T03:00", "Europe/Berlin", "UTC", "2026-10-25T02:00:00+00:00", None),
+    ],
+)
+async def test_k1_a_local_time_that_a_clock_skips_or_repeats_has_a_note(
+    time: str, zone: str, target: str, expected: str, note: str | None
+) -> None:
+    value = await registry.call("convert_time", {"time": time, "from_timezone": zone, "to_timezone": target})
+    assert value["time"] == expected
+    assert (note is None) == (value["note"] is None)
+    assert note is None or note in value["note"]
+
+
+async def test_k1_an_offset_has_its_seconds() -> None:
+    value = await registry.call("convert_time", {"time": "1880-01-01", "to_timezone": "Europe/Berlin"})
+    assert (value["time"], value["utc_offset"]) == ("1880-01-01T00:53:28+00:53:28", "+00:53:28")
 
 
 @pytest.mark.parametrize("time", ["yesterday", "", "2026-13-01", "25:00"])

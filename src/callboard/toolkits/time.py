@@ -16,7 +16,13 @@ class Moment(BaseModel):
     time: Annotated[str, Field(description="ISO 8601, with the offset from UTC")]
     timezone: Annotated[str, Field(description="The IANA name of the zone")]
     weekday: Annotated[str, Field(description="The day of the week, in English")]
-    utc_offset: Annotated[str, Field(description="The zone's offset from UTC at that time, as +HH:MM")]
+    utc_offset: Annotated[str, Field(description="The zone's offset from UTC at that time, as +HH:MM or +HH:MM:SS")]
+
+
+class Conversion(Moment):
+    """A time that was converted to another time zone."""
+
+    note: Annotated[str | None, Field(description="Why the given time is not clear, if a clock is changed then")] = None
 
 
 @tool(namespace="time", group="utility", idempotent=True)
@@ -34,7 +40,7 @@ async def convert_time(
     time: Annotated[str, "ISO 8601, such as 2026-03-29T14:30; an offset in it wins over from_timezone"],
     to_timezone: Annotated[str, "IANA name of the target zone"],
     from_timezone: Annotated[str, "IANA name of the zone of `time`"] = "UTC",
-) -> Moment:
+) -> Conversion:
     """Convert a date and time from one time zone to another."""
     try:
         given = datetime.fromisoformat(time)
@@ -43,10 +49,13 @@ async def convert_time(
             f"{time[:80]!r} is not an ISO 8601 time, such as 2026-03-29T14:30.", category="validation"
         ) from None
     target = _zone(to_timezone)
-    if given.tzinfo is None:
-        given = given.replace(tzinfo=_zone(from_timezone))
     try:
-        return _moment(given.astimezone(target), to_timezone)
+        note = None
+        if given.tzinfo is None:
+            given = given.replace(tzinfo=_zone(from_timezone))
+            note = _note(given, from_timezone)
+        moment = _moment(given.astimezone(UTC).astimezone(target), to_timezone)
+        return Conversion(**moment.model_dump(), note=note)
     except OverflowError:
         raise ToolError(
             f"{time[:80]!r} is outside the range of years that can be converted.", category="validation"
@@ -64,13 +73,31 @@ def _zone(name: str) -> ZoneInfo:
         raise ToolError(f"There is no {what} {name[:80]!r}.{hint}", category="validation") from None
 
 
+def _note(local: datetime, zone: str) -> str | None:
+    """What is unclear about a local time: clocks that are changed skip it, or show it twice."""
+    first, second = local.replace(fold=0), local.replace(fold=1)
+    if first.utcoffset() == second.utcoffset():
+        return None
+    if first.astimezone(UTC).astimezone(local.tzinfo).replace(tzinfo=None) != local.replace(tzinfo=None):
+        return f"Clocks in {zone} skip this time. It was read with the offset before the change, {_offset(first)}."
+    return (
+        f"Clocks in {zone} show this time twice. It was read as the first, {_offset(first)}; the second is "
+        f"{_offset(second)}. Give an offset in the time to choose."
+    )
+
+
+def _offset(moment: datetime) -> str:
+    """The offset from UTC, with seconds if it has any."""
+    text = moment.strftime("%z")
+    return ":".join(filter(None, (text[:3], text[3:5], text[5:7])))
+
+
 def _moment(moment: datetime, zone: str) -> Moment:
-    offset = moment.strftime("%z")
     return Moment(
         time=moment.isoformat(timespec="seconds"),
         timezone=zone,
         weekday=moment.strftime("%A"),
-        utc_offset=f"{offset[:3]}:{offset[3:5]}",
+        utc_offset=_offset(moment),
     )
 
 
