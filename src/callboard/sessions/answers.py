@@ -4,13 +4,13 @@ Pure decisions over stored rows; `Requests` acts on them.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import SchemaValidator, from_json, to_json
+from pydantic_core import from_json, to_json
 
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.kinds import EventKind
@@ -24,6 +24,7 @@ from ..storage.rows import RequestRow
 from ..tools.definition import Tool
 from ..tools.document import encode
 from ..tools.problems import problems_of
+from ..tools.union_cost import bounded
 from ..tools.validators import strict_validator
 from ..types import RequestPurpose
 
@@ -104,7 +105,7 @@ def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, 
         else:
             status = "answered"
         if tool is not None and tool.answer is not None:
-            tool.result.write(tool.name, _validator(tool).validate_json(document))
+            tool.result.write(tool.name, _validator(tool)(document))
         return status, document  # as it was given: a type may write its values in another form than it reads
     except ValidationError as error:
         problems = problems_of(error)
@@ -132,14 +133,17 @@ def answer_schema(tool: Tool) -> bytes:
     return schema
 
 
-_validators: WeakKeyDictionary[Tool, SchemaValidator] = WeakKeyDictionary()
+_validators: WeakKeyDictionary[Tool, Callable[[bytes], Any]] = WeakKeyDictionary()
 
 
-def _validator(tool: Tool) -> SchemaValidator:
-    """Return the validator of the answers to a tool's requests. Answers follow the same rules as arguments."""
+def _validator(tool: Tool) -> Callable[[bytes], Any]:
+    """Return the function that validates answers to a tool's requests. Answers follow the same rules as arguments.
+
+    It raises `ValidationError`, or `ToolError` for an answer that is too expensive to validate.
+    """
     if (validator := _validators.get(tool)) is None:
         schema = TypeAdapter[Any](tool.answer).core_schema
-        validator = _validators[tool] = strict_validator(schema, lax=True)
+        validator = _validators[tool] = bounded(schema, strict_validator(schema, lax=True).validate_json)
     return validator
 
 
@@ -182,8 +186,8 @@ def interpret_answer(row: RequestRow, execution: Execution) -> HumanDecision:
         return HumanDecision(ToolError(failure["message"], category=ErrorCategory(failure["category"])))
     if tool.handler is None:
         try:
-            return HumanDecision(value=_validator(tool).validate_json(row.answer or b"null"))
-        except ValidationError:  # a process without the tool accepted it
+            return HumanDecision(value=_validator(tool)(row.answer or b"null"))
+        except (ValidationError, ToolError):  # a process without the tool accepted it
             return _refusal("The person's answer does not fit the request.", ErrorCategory.VALIDATION)
     fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
     wallet = row.purpose == RequestPurpose.WALLET

@@ -18,6 +18,7 @@ from .descriptions import undescribed
 from .document import check_depth
 from .input_schema import InputSchema
 from .problems import MANY_PROBLEMS, REQUIRED, problems_of, sample_of, validation_error
+from .union_cost import bounded
 from .validators import CHECKED_KINDS, exact_validator, strict_validator
 
 
@@ -75,7 +76,8 @@ class TypedArguments:
             validator = strict_validator(schema, lax=self._lax)
         elif self.closed and issubclass(self.model, BaseModel):
             validator = exact_validator(schema)
-        self._validate = validator.validate_json if self._lax else partial(validator.validate_json, strict=True)
+        validate = validator.validate_json if self._lax else partial(validator.validate_json, strict=True)
+        self._validate = bounded(schema, validate)
         return self._validate(data)
 
     def schema(self) -> JSONSchema:
