@@ -122,5 +122,10 @@ for line in sys.stdin.buffer:
             send(b'{"jsonrpc":"2.0","method":"notifications/x","params":{"a":[' + b"[]," * 600_000 + b"0]}}")
     elif method == "tools/call":
         call(message)
+    elif method == "tasks/cancel":
+        (STATE / "cancelled").touch()
+        reply(message, {"resultType": "complete"})
+    elif method == "tasks/get" and not (STATE / "task").exists():
+        refuse(message, "There is no such task.")
     elif method == "tasks/get":
         reply(message, json.loads((STATE / "task").read_text()))

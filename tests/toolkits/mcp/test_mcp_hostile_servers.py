@@ -251,6 +251,31 @@ async def test_h4_a_malformed_task_is_a_failure_of_the_server(
     await _check_invalid(tmp_path, caplog)
 
 
+WORKING = {"resultType": "complete", "taskId": "t", "status": "working"}
+BAD_POLLS: list[tuple[dict[str, Any], dict[str, Any] | None]] = [
+    ({}, {**WORKING, "pollIntervalMs": "NaN"}),
+    ({}, {**WORKING, "pollIntervalMs": "Infinity"}),
+    ({"pollIntervalMs": "NaN"}, WORKING),
+    ({"status": 5}, WORKING),
+    ({}, None),
+]
+"""What a server says about a task when it creates it, and at a poll, which it can refuse."""
+
+
+@pytest.mark.parametrize(("created", "task"), BAD_POLLS, ids=str)
+async def test_h4_a_task_that_cannot_be_followed_is_cancelled(
+    created: dict[str, Any], task: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    (tmp_path / "result").write_text(json.dumps({"resultType": "task", "taskId": "t", **created}))
+    if task is not None:
+        (tmp_path / "task").write_text(json.dumps(task))
+    async with hostile("result", tmp_path, mode="auto") as made:
+        outcome = await made.call("make_payment")
+        assert outcome.error.category == "execution"
+        assert ("no such task" if task is None else "not valid") in outcome.error.message
+        assert (tmp_path / "cancelled").exists()
+
+
 async def test_h4_a_server_that_does_not_read_responses_is_disconnected(tmp_path: Path) -> None:
     slept = asyncio.Event()
     async with hostile("requests", tmp_path, sleep=lambda _: slept.wait()) as made:

@@ -12,7 +12,7 @@ import anyio
 from mcp import Client, types
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.shared.exceptions import MCPError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from callboard import ToolError
 
@@ -51,15 +51,18 @@ async def _resolve(task: CreatedTask, context: ClaimContext) -> types.CallToolRe
     raise NotImplementedError  # calls read the raw result: see `follow_task`
 
 
-class TaskState(BaseModel):
-    """A task, as the server describes it."""
-
+class _Task(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     task_id: str = Field(alias="taskId", max_length=1_000)
+
+
+class TaskState(_Task):
+    """A task, as the server describes it."""
+
     status: str = "working"
     status_message: str | None = Field(default=None, alias="statusMessage")
-    poll_interval: float | None = Field(default=None, alias="pollIntervalMs")
+    poll_interval: float | None = Field(default=None, alias="pollIntervalMs", allow_inf_nan=False)
     input_requests: InputRequests | None = Field(default=None, alias="inputRequests")
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
@@ -88,37 +91,50 @@ async def follow_task(
     report: Callable[[str], Awaitable[None]],
     sleep: Sleep = anyio.sleep,
 ) -> dict[str, Any]:
-    """Wait for the end of a task. Returns its result, which may be an error of the tool. Raises `ToolError`."""
+    """Wait for the end of a task. Returns its result, which may be an error of the tool. Raises `ToolError`.
+
+    A task that this call does not wait for any more, for whatever reason, is cancelled.
+    """
+    task_id = _Task.model_validate(created).task_id
+    try:
+        state = await _last_state(client, task_id, created, answer, report, sleep)
+    except BaseException:
+        await _cancel(client, task_id)
+        raise
+    if state.status == "completed" and state.result is not None:
+        return state.result
+    raise _ended(state)
+
+
+async def _last_state(
+    client: Client,
+    task_id: str,
+    created: Mapping[str, Any],
+    answer: Answer,
+    report: Callable[[str], Awaitable[None]],
+    sleep: Sleep,
+) -> TaskState:
+    """Poll a task until its end, and answer what it asks."""
     state = TaskState.model_validate(created)
     answered: set[str] = set()
-    try:
-        while True:
-            if state.status_message:
-                await report(state.status_message)
-            if state.status == "completed" and state.result is not None:
-                return state.result
-            if state.status in ("completed", "failed", "cancelled"):
-                raise _ended(state)
-            new = {key: each for key, each in (state.input_requests or {}).items() if key not in answered}
-            if state.status == "input_required" and new:
-                try:
-                    responses = await answer(new)
-                except ToolError:
-                    await _cancel(client, state.task_id)
-                    raise
-                answered |= new.keys()
-                await _send(client, "update", state.task_id, responses)
-            else:
-                await sleep(state.delay)
-            state = TaskState.model_validate(await _send(client, "get", state.task_id))
-    except anyio.get_cancelled_exc_class():
-        await _cancel(client, state.task_id)
-        raise
+    while True:
+        if state.status_message:
+            await report(state.status_message)
+        if state.status in ("completed", "failed", "cancelled"):
+            return state
+        new = {key: each for key, each in (state.input_requests or {}).items() if key not in answered}
+        if state.status == "input_required" and new:
+            responses = await answer(new)
+            answered |= new.keys()
+            await _send(client, "update", task_id, responses)
+        else:
+            await sleep(state.delay)
+        state = TaskState.model_validate(await _send(client, "get", task_id))
 
 
 async def _cancel(client: Client, task_id: str) -> None:
     """Tell the server that a task is not wanted any more, unless the connection is lost."""
-    with suppress(MCPError), anyio.CancelScope(shield=True), anyio.move_on_after(CANCEL_TIMEOUT):
+    with suppress(MCPError, ValidationError), anyio.CancelScope(shield=True), anyio.move_on_after(CANCEL_TIMEOUT):
         await _send(client, "cancel", task_id)
 
 
