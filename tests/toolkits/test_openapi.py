@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import threading
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-from callboard import RegistrationError, Registry, Runtime, Tool, ToolError
+from callboard import RegistrationError, Registry, Runtime, Tool, ToolError, dynamic_tool
 from callboard.errors import SchemaError
 from callboard.schemas.dialects import DIALECTS
 from callboard.testing import ManualClock
@@ -391,6 +392,22 @@ async def test_k1_a_document_at_a_url_is_loaded_when_the_toolset_is_entered(serv
     with pytest.raises(ToolError):  # without a guard for it, a private network is refused
         async with openapi_toolset(server.url("/docs/openapi.json")):
             pass
+
+
+async def test_k1_tools_of_a_loaded_document_are_made_in_a_thread(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: set[int] = set()
+
+    def recorded(*arguments: Any, **options: Any) -> Tool:
+        threads.add(threading.get_ident())
+        return dynamic_tool(*arguments, **options)
+
+    monkeypatch.setattr("callboard.toolkits.openapi.toolset.dynamic_tool", recorded)
+    server.answers = {"/openapi.json": reply(json.dumps(document()), content_type="application/json")}
+    async with openapi_toolset(server.url("/openapi.json"), guard=LOOPBACK) as toolset:
+        assert len(toolset.tools()) == 5
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.parametrize(

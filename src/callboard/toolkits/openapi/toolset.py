@@ -7,9 +7,11 @@ from types import TracebackType
 from typing import Any, Self, cast
 from urllib.parse import urljoin, urlsplit
 
+import anyio.to_thread
+
 from callboard import CallboardError, RegistrationError, RetryPolicy, Tool, ToolContext, dynamic_tool
 
-from ..http import Fetcher, Guard, Limits
+from ..http import Fetcher, FetchResult, Guard, Limits
 from ..http.fetch import Method
 from .document import Document, Fields, Operation
 from .request import Credentials, make_request
@@ -65,8 +67,7 @@ class OpenApiToolset:
                 answer = await fetcher.fetch(address, headers={"accept": "application/json"})
             if answer.status != 200 or answer.truncated:
                 raise RegistrationError(f"The OpenAPI document cannot be loaded: status {answer.status}.")
-            document = Document(answer.text)
-            self._build(document, self._server or urljoin(answer.url, document.server or "/"))
+            await anyio.to_thread.run_sync(self._load, answer)  # hundreds of operations take seconds
         return self
 
     async def __aexit__(
@@ -79,6 +80,10 @@ class OpenApiToolset:
 
     def on_change(self, callback: Callable[[], Any]) -> None:
         """Do nothing: the tools do not change."""
+
+    def _load(self, answer: FetchResult) -> None:
+        document = Document(answer.text)
+        self._build(document, self._server or urljoin(answer.url, document.server or "/"))
 
     def _build(self, document: Document, server: str | None) -> None:
         base = (server or document.server or "").rstrip("/")
