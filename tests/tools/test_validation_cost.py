@@ -100,3 +100,62 @@ async def test_h5_a_large_value_of_an_ordinary_schema_is_valid(monkeypatch: pyte
     value = {"items": [{"name": "x" * 1_000}] * 1_000}
     schema = {"type": "object", "properties": {"items": items}}
     assert await _tool(schema, schema).call("draw", value) == value
+
+
+SLOW = "(?=.*c)a"
+"""Each attempt to match it reads the rest of the text."""
+LONG = "a" * 20_000 + "c"
+
+
+def _text(part: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"a": {"description": "A", **part}}, "$defs": {"a": {"pattern": SLOW}}}
+
+
+@pytest.mark.parametrize("pattern", [SLOW, r"(a)\1", "a*(?=.*c)c", "^(?=.*c)a*(?=c)", "(?<!c)a", "^(?=a++c)a"])
+async def test_h5_texts_that_are_matched_against_slow_patterns_are_limited(pattern: str) -> None:
+    schema = _text({"pattern": pattern})
+    with pytest.raises(ToolError, match="texts are too long") as refused:
+        await _tool(schema).call("draw", {"a": LONG})
+    assert refused.value.category == "validation"
+    anything = {"type": "object", "additionalProperties": True}
+    with pytest.raises(ToolError, match="texts that are too long") as refused:
+        await _tool(anything, schema).call("draw", {"a": LONG})
+    assert refused.value.category == "resource"
+    short = {"a": LONG[-1_000:]}
+    assert await _tool(schema, schema).call("draw", short) == short
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ({"$ref": "#/$defs/a"}, LONG),
+        ({"items": {"pattern": SLOW}}, [LONG]),
+        ({"anyOf": [{"prefixItems": [{"not": {"pattern": SLOW}}]}, True]}, [LONG]),
+        ({"additionalProperties": {"pattern": SLOW}}, {"b": LONG}),
+        ({"patternProperties": {SLOW: {}}}, {LONG: 1}),
+        ({"propertyNames": {"pattern": SLOW}}, {LONG: 1}),
+        ({"dependencies": {"b": {"properties": {"b": {"pattern": SLOW}}}}}, {"b": LONG}),
+    ],
+)
+async def test_h5_slow_patterns_are_found_in_every_part_of_a_schema(part: dict[str, Any], value: Any) -> None:
+    with pytest.raises(ToolError, match="texts are too long"):
+        await _tool(_text(part)).call("draw", {"a": value})
+
+
+async def test_h5_other_texts_are_not_limited_by_a_slow_pattern() -> None:
+    properties = {
+        "path": {"type": "string", "pattern": "/(?!etc)", "description": "The path"},
+        "body": {"type": "string", "pattern": "^(?!\\s*$)(?=[^x])", "description": "Text that is not blank"},
+        "lines": {"type": "array", "items": {"type": "string"}, "description": "More texts"},
+    }
+    registry = _tool({"type": "object", "properties": properties})
+    value = {"path": "/tmp/a", "body": "a" * 1_000_000, "lines": [LONG]}
+    assert await registry.call("draw", value) == value
+
+
+async def test_h5_a_pattern_is_matched_in_a_limited_number_of_steps() -> None:
+    """The first alternative takes 2**17 steps to fail."""
+    registry = _tool(_text({"pattern": "^(?:(?:a|a)*(?=d)d|a*c)$"}))
+    assert await registry.call("draw", {"a": "aaac"}) == {"a": "aaac"}
+    with pytest.raises(ToolError, match="a: "):
+        await registry.call("draw", {"a": "a" * 17 + "c"})

@@ -57,7 +57,8 @@ def _result(schema: JSONSchema) -> Result:
     def is_valid(written: bytes) -> bool:
         value: Any = from_json(written)
         if cost.is_too_high(value, len(written)):
-            raise ToolError("The result has too many values to check against the tool's schema.", category="resource")
+            message = "The result has too many values to check against the tool's schema, or texts that are too long."
+            raise ToolError(message, category="resource")
         return check.is_valid(value)
 
     return Result(declared=declared, is_valid=is_valid)

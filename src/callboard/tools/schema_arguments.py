@@ -21,13 +21,14 @@ from ..types import JSONSchema, Violation
 from .argument_repair import MAX_REPAIR_ROUNDS, InvalidLocation, repair_arguments
 from .descriptions import undescribed_in_schema
 from .document import check_depth
+from .pattern_cost import MAX_STEPS
 from .problems import MANY_PROBLEMS, MAX_PROBLEMS, REQUIRED, abbreviate, path_of, validation_error
 from .validation_cost import ValidationCost
 
 _COMPOSED = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 """Keywords that declare properties outside of `properties`."""
 
-TOO_MANY = "There are too many values to check against the schema. Send fewer."
+TOO_MANY = "There are too many values to check against the schema, or texts are too long. Send fewer or shorter ones."
 NOT_DESCRIBED = "They do not fit the schema, and are too large or nested too deeply to say where."
 
 
@@ -157,7 +158,7 @@ def validator(schema: JSONSchema, which: str = "input", *, max_pattern_bytes: in
         import jsonschema_rs
     except ImportError:
         raise MissingExtraError("A tool that is defined by a JSON schema", "dynamic") from None
-    options = None if max_pattern_bytes is None else jsonschema_rs.FancyRegexOptions(size_limit=max_pattern_bytes)
+    options = jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_STEPS, size_limit=max_pattern_bytes)
     try:
         return jsonschema_rs.validator_for(schema, retriever=_refuse_reference, pattern_options=options)
     except ValueError as error:

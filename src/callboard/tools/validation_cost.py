@@ -5,13 +5,13 @@ schema nor by the value alone, but by their product. It remembers which definiti
 describe the problems in a value, it tries every branch of a recursive schema at every level of the value.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from ..schemas.references import recursive_references, resolve
 from ..types import JSONSchema
+from .pattern_cost import SlowTexts, backtracks
 
 MAX_CHECKS = 5_000_000
 """Checks of a value against a part of a schema, each of which takes up to 0.4 µs."""
@@ -19,8 +19,9 @@ MAX_DESCRIBED = 50_000
 """Checks of a value in which problems are described, each of which takes up to 20 µs."""
 BACKTRACKING = 2_000
 """Checks that take as long as a regular expression which the validator must try in several ways."""
+BACKTRACKING_BYTE = 500
+"""Checks that take as long as each byte of a text which a slow regular expression is matched against."""
 
-_BACKTRACKS = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9kg]|[*+?}]\+")
 _SAME_VALUE = ("not", "if", "then", "else")
 """Keywords with a schema that the same value is checked against."""
 _SAME_VALUE_LISTS = ("allOf", "anyOf", "oneOf")
@@ -47,24 +48,33 @@ class _Checks:
 class ValidationCost:
     """The cost of one schema, which must be valid."""
 
-    __slots__ = ("_branches", "_checks")
+    __slots__ = ("_branches", "_checks", "_per_byte", "_texts")
 
     def __init__(self, schema: JSONSchema) -> None:
         counter = _Counter(schema)
         found = [counter.of(schema), *(counter.of({"$ref": each}) for each in counter.recursive)]
         self._checks = max(max(each.here, each.below) for each in found)
         self._branches = max(1, *(each.again for each in found))
+        self._texts = SlowTexts(schema)
+        self._per_byte = self._checks // BACKTRACKING * BACKTRACKING_BYTE if self._texts else 0
 
     def is_too_high(self, value: Any, size: int) -> bool:
         """Return whether a value, whose JSON has `size` bytes, is too expensive to validate."""
-        return size * self._checks > MAX_CHECKS and _measure(value).values * self._checks > MAX_CHECKS
+        if size * (self._checks + self._per_byte) <= MAX_CHECKS:
+            return False
+        return _measure(value).values * self._checks + self._reading(value) > MAX_CHECKS
+
+    def _reading(self, value: Any) -> int:
+        """Return the checks that take as long as slow regular expressions read the texts in a value."""
+        return self._texts.count(value) * self._per_byte if self._per_byte else 0
 
     def can_describe(self, value: Any, size: int) -> bool:
         """Return whether the problems in a value, whose JSON has `size` bytes, can be described."""
-        if self._branches == 1 and size * self._checks <= MAX_DESCRIBED:
+        if self._branches == 1 and size * (self._checks + self._per_byte) <= MAX_DESCRIBED:
             return True
         measured = _measure(value)
-        return measured.values * self._checks * self._branches**measured.depth <= MAX_DESCRIBED
+        reading = self._reading(value) * MAX_DESCRIBED // MAX_CHECKS  # no slower than without a description
+        return measured.values * self._checks * self._branches**measured.depth + reading <= MAX_DESCRIBED
 
 
 class _Counter:
@@ -86,7 +96,7 @@ class _Counter:
         same = [fields[keyword] for keyword in _SAME_VALUE if keyword in fields]
         for keyword in _SAME_VALUE_LISTS:
             same += _list(fields.get(keyword))
-        for each in (*same, *_named(fields.get("dependentSchemas"))):
+        for each in (*same, *_named(fields.get("dependentSchemas")), *_named(fields.get("dependencies"))):
             found += self.of(each, is_part=is_part)
         return found + self._parts(fields)
 
@@ -118,7 +128,7 @@ def _most(found: Iterable[_Checks]) -> _Checks:
 def _weight(fields: Mapping[str, Any]) -> int:
     """Return the checks that are as expensive as the keywords of a schema which are not schemas."""
     patterns = [fields.get("pattern"), *cast("dict[str, Any]", fields.get("patternProperties") or {})]
-    weight = sum(BACKTRACKING for each in patterns if isinstance(each, str) and _BACKTRACKS.search(each))
+    weight = sum(BACKTRACKING for each in patterns if isinstance(each, str) and backtracks(each))
     listed = max(len(_list(fields.get("required"))), len(cast("dict[str, Any]", fields.get("dependentRequired") or {})))
     objects = sum(isinstance(each, dict | list) for each in _list(fields.get("enum")))
     return weight + listed // 10 + objects + len(patterns) - 1
