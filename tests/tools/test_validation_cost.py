@@ -159,3 +159,38 @@ async def test_h5_a_pattern_is_matched_in_a_limited_number_of_steps() -> None:
     assert await registry.call("draw", {"a": "aaac"}) == {"a": "aaac"}
     with pytest.raises(ToolError, match="a: "):
         await registry.call("draw", {"a": "a" * 17 + "c"})
+
+
+INNER = {"$ref": "#", "description": "B"}
+NESTED = {"type": "object", "additionalProperties": True, "required": ["a"], "properties": {"b": INNER}}
+
+
+def _nested(levels: int, value: Any) -> Any:
+    return {"b": _nested(levels - 1, value)} if levels else value
+
+
+COPIES = {
+    "names": (_text({"propertyNames": {"maxLength": 3}}), lambda size: {"a": {f"key {n}": 1 for n in range(size)}}),
+    "branches": (_text({"anyOf": [{"const": n} for n in range(400)]}), lambda size: {"a": "x" * 1_000 * size}),
+    "options": (_text({"items": {"enum": [str(n) for n in range(1_000)]}}), lambda size: {"a": ["x"] * 10 * size}),
+    "levels": (NESTED, lambda size: _nested(min(size, 150), {"c": "x" * 1_000 * size})),
+}
+"""Schemas and values of a size, whose problems copy the value or what is allowed."""
+
+
+@pytest.mark.parametrize("case", COPIES)
+async def test_h5_problems_are_described_only_where_little_is_copied(case: str) -> None:
+    schema, value = COPIES[case]
+    with pytest.raises(ToolError, match="too large or nested too deeply to say where"):
+        await _tool(schema).call("draw", value(1_000))
+    with pytest.raises(ToolError) as refused:
+        await _tool(schema).call("draw", value(10))
+    assert "too large" not in refused.value.message
+
+
+async def test_h5_a_small_problem_beside_a_large_text_is_described() -> None:
+    text = {"type": "string", "description": "The text"}
+    mode = {"enum": ["read", "write"], "description": "The mode"}
+    schema = {"type": "object", "properties": {"text": text, "mode": mode}, "required": ["text", "mode"]}
+    with pytest.raises(ToolError, match="mode: "):
+        await _tool(schema).call("draw", {"text": "x" * 1_000_000, "mode": "run"})

@@ -98,7 +98,7 @@ class SchemaArguments:
             return [_general(TOO_MANY)]
         if self._validator.is_valid(value):
             return []
-        if not self._cost.can_describe(value, size):
+        if not self._cost.can_describe(value):
             return [_general(NOT_DESCRIBED)]
         errors = islice(self._validator.iter_errors(value), MANY_PROBLEMS)
         return [(_location(error), violation(error, self._names, is_secret=self._secret)) for error in errors]
