@@ -85,6 +85,15 @@ async def test_t5_errors_have_the_same_shape_as_those_of_typed_tools() -> None:
     assert error.details[0]["path"] == "hours"
 
 
+@pytest.mark.parametrize("digits", ["1" * 310, "-" + "1" * 310])
+async def test_t7_a_text_of_many_digits_is_read_as_the_integer_that_it_is(digits: str) -> None:
+    """No float can hold it."""
+    number = {"type": "integer", "description": "N"}
+    assert await made({"properties": {"n": number}}).call("data", {"n": digits}) == {"n": int(digits)}
+    error = await error_of(made({"properties": {"n": {**number, "multipleOf": 10}}}), {"n": digits})
+    assert error.details[0]["path"] == "n"
+
+
 async def test_t7_undeclared_arguments_are_refused_unless_the_schema_admits_them() -> None:
     error = await error_of(made(SCHEMA), {"hours": 1, "session_id": "mallory"})
     assert error.category == "validation"

@@ -147,7 +147,7 @@ def _literals(value: Any, locations: list[InvalidLocation]) -> Any:
                 literal = from_json(text.strip().lower(), allow_inf_nan=False)
             except ValueError:
                 continue
-            if isinstance(literal, bool | int | float) and math.isfinite(literal):
+            if isinstance(literal, bool | int) or (isinstance(literal, float) and math.isfinite(literal)):
                 cast("Any", parent)[key], changed = literal, True
     return root[0] if changed else None
 
