@@ -35,6 +35,46 @@ async def test_h4_tokens_are_kept_in_a_file_of_their_owner(tmp_path: Path) -> No
         Tokens(path)
 
 
+def client(client_id: str, secret: str) -> OAuthClientInformationFull:
+    return OAuthClientInformationFull(client_id=client_id, client_secret=secret)
+
+
+@pytest.mark.parametrize(
+    ("given", "server", "keeps_tokens"),
+    [
+        (None, URL, True),
+        (client("me", "new"), URL, True),
+        (client("other", "new"), URL, False),
+        (client("me", "new"), "https://other.example/mcp", False),
+        (None, "https://other.example/mcp", False),
+    ],
+)
+async def test_h4_a_client_that_is_given_replaces_the_stored_one(
+    given: OAuthClientInformationFull | None, server: str, keeps_tokens: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "tokens.json"
+    stored = client("me", "old")
+    await Tokens(path, stored, URL).set_tokens(OAuthToken(access_token="secret"))
+    tokens = Tokens(path, given, server)
+    assert (await tokens.get_tokens() is not None) is keeps_tokens
+    assert await tokens.get_client_info() == (given or (stored if keeps_tokens else None))
+
+
+async def test_h4_tokens_of_an_older_version_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    path.write_text('{"tokens": {"access_token": "secret"}, "client": {"client_id": "me"}}')
+    assert await Tokens(path, None, URL).get_tokens() is not None
+
+
+async def test_h4_a_login_uses_the_client_that_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    await Tokens(path, client("me", "old"), URL).set_tokens(OAuthToken(access_token="secret"))
+    login: Any = oauth_login(URL, _never, redirect_uri=REDIRECT, tokens=path, client_id="me", client_secret="rotated")
+    assert (await login.context.storage.get_client_info()).client_secret == "rotated"
+    login = oauth_login("https://other.example/mcp", _never, redirect_uri=REDIRECT, tokens=path)
+    assert await login.context.storage.get_tokens() is None
+
+
 @pytest.mark.parametrize(
     ("query", "problem"),
     [("?error=access_denied&error_description=No.", "No."), ("?error=access_denied", "access_denied"), ("", "no code")],

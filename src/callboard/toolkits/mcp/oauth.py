@@ -24,19 +24,33 @@ Authorize = Callable[[str], Awaitable[str]]
 class _Stored(BaseModel):
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
+    server: str | None = None
+    """URL of the server. Files of older versions have none."""
 
 
 class Tokens:
-    """Tokens and the registration of the client, in memory, or in a file that only its owner can read."""
+    """Tokens and the registration of the client, in memory, or in a file that only its owner can read.
 
-    def __init__(self, path: Path | None, client: OAuthClientInformationFull | None = None) -> None:
+    A client that is given replaces the stored one. What was stored for another client or server is not used.
+    """
+
+    def __init__(
+        self, path: Path | None, client: OAuthClientInformationFull | None = None, server: str | None = None
+    ) -> None:
         self._path = path
-        self._stored = _Stored(client=client)
+        self._stored = _Stored()
         if path is not None and path.exists():
             try:
                 self._stored = _Stored.model_validate_json(path.read_bytes())
             except (OSError, ValidationError) as error:
                 raise RegistrationError(f"The tokens in {path} cannot be read: {error}") from None
+        stored = self._stored
+        if stored.server not in (None, server):
+            self._stored = _Stored()
+        elif client is not None and (stored.client is None or stored.client.client_id != client.client_id):
+            stored.tokens = None
+        self._stored.client = client or self._stored.client
+        self._stored.server = server
 
     async def get_tokens(self) -> OAuthToken | None:
         return self._stored.tokens
@@ -99,7 +113,7 @@ def oauth_login(
         return OAuthClientProvider(
             server,
             OAuthClientMetadata(client_name="Callboard", redirect_uris=uris, scope=scope),
-            Tokens(None if tokens is None else Path(tokens), known or None),
+            Tokens(None if tokens is None else Path(tokens), known or None, server),
             redirect,
             callback,
             client_metadata_url,
