@@ -282,6 +282,17 @@ class Empty(BaseModel):
     """Nothing."""
 
 
+def test_s1_strict_form_adds_null_only_once() -> None:
+    async def act(x: Annotated[None, "Nothing"] = None, y: Annotated[list[None], "Nothing"] = []) -> None: ...  # noqa: B006
+
+    shown = tool(description="Act.")(act).schema("openai-strict")["function"]["parameters"]["properties"]
+    nothing = {"type": "null"}
+    assert shown == {
+        "x": {**nothing, "description": "Nothing"},
+        "y": {"type": ["array", "null"], "items": nothing, "description": "Nothing"},
+    }
+
+
 class Labels(BaseModel):
     labels: Annotated[dict[str, Item], Field(description="By name")]
 

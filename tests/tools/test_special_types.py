@@ -211,6 +211,16 @@ async def test_t6_a_branch_of_a_union_is_not_taken_for_a_property_of_its_name(ki
     assert (paragraph.size, paragraph.date, paragraph.until) == (5, None, None)
 
 
+async def test_t6_errors_name_paths_without_the_branches_of_unions() -> None:
+    async def put(block: Annotated[Block, "Block"]) -> None:
+        """Put."""
+
+    with pytest.raises(ToolError) as refused:
+        await Registry([tool(put)]).call("put", {"block": {"type": "text", "text": "x", "size": "large", "until": 1}})
+    details: Any = refused.value.details
+    assert [problem["path"] for problem in details] == ["block.size"]
+
+
 BLOCK = clean(TypeAdapter[Any](Block).json_schema())
 HOLDER = {"type": "object", "properties": {"block": BLOCK, "date": {"type": "string"}, "union": {"anyOf": [BLOCK, {}]}}}
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..errors import SchemaError
 from ..types import JSONSchema
-from .walk import array_items, as_schema, by_type
+from .walk import array_items, as_schema, by_type, unique
 
 _KEPT = frozenset(
     {
@@ -78,8 +78,10 @@ def _object(schema: JSONSchema, path: str) -> JSONSchema:
 
 
 def _nullable(schema: JSONSchema) -> JSONSchema:
+    if schema.get("type") == "null":
+        return schema
     if "anyOf" in schema:
-        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+        return {**schema, "anyOf": unique([*schema["anyOf"], {"type": "null"}])}
     if "$ref" in schema or "const" in schema:
         described = {"description": schema.pop("description")} if "description" in schema else {}
         return {"anyOf": [schema, {"type": "null"}], **described}

@@ -90,7 +90,7 @@ class TypedArguments:
         return undescribed(self.model, self.descriptions)
 
     def _repair(self, tool: str, data: bytes, first: ValidationError) -> Any:
-        error = first
+        error, given = first, data
         if self._cleaned is None:
             self._cleaned = clean(self.schema())
         schema = self._cleaned
@@ -112,19 +112,26 @@ class TypedArguments:
                 error = again
             except (ValueError, RecursionError):  # the repaired document is nested too deeply
                 break
-        raise validation_error(tool, self._problems(first, schema), first.error_count()) from None
+        raise validation_error(tool, self._problems(first, given, schema), first.error_count()) from None
 
-    def _problems(self, error: ValidationError, schema: JSONSchema) -> list[Violation]:
-        return problems_of(error, reveal=not has_secrets(schema), names=public_names(schema))
+    def _problems(self, error: ValidationError, data: bytes, schema: JSONSchema) -> list[Violation]:
+        try:
+            document = from_json(data)
+        except ValueError:  # which the error says
+            document = None
+        shown = public_names(schema)
+        return problems_of(error, reveal=not has_secrets(schema), names=shown, document=document, schema=schema)
 
     def _many_problems(self, tool: str, data: bytes, total: int, schema: JSONSchema) -> ToolError:
         """Make the error for arguments with too many problems to list, by validating a sample of the document."""
         found: list[Violation] = []
+        sample = data
         try:
-            self._validate(to_json(sample_of(from_json(data), schema.get("properties", {}))))
+            sample = to_json(sample_of(from_json(data), schema.get("properties", {})))
+            self._validate(sample)
         except ValidationError as error:
             if error.error_count() <= MANY_PROBLEMS:
-                found = [each for each in self._problems(error, schema) if each["message"] != REQUIRED]
+                found = [each for each in self._problems(error, sample, schema) if each["message"] != REQUIRED]
         except (ValueError, RecursionError):
             pass
         return validation_error(tool, found, total)
