@@ -60,7 +60,10 @@ held: list[dict[str, Any]] = []
 
 
 def ask_late(request: dict[str, Any]) -> None:
-    """Hold the first call, whether or not it is cancelled. Ask during a later one, and then respond to the first."""
+    """Hold the first call, whether or not it is cancelled. Ask during a later one, and then respond to the first.
+
+    With the file `never`, do not respond to the first.
+    """
     held.append(request)
     if not (STATE / "asks").exists():
         (STATE / "holds").touch()
@@ -69,7 +72,7 @@ def ask_late(request: dict[str, Any]) -> None:
         os._exit(1)
     else:
         ask(len(held))
-        if len(held) == 2:
+        if len(held) == 2 and not (STATE / "never").exists():
             reply(held[0], {"content": []})
         answer = json.loads(next(sys.stdin.buffer))
         reply(request, {"content": [{"type": "text", "text": answer["result"]["action"]}]})

@@ -106,6 +106,17 @@ async def test_h4_a_question_of_a_cancelled_call_is_asked_of_no_other_user(tmp_p
             assert (await call).value == "accept"
 
 
+async def test_h4_a_server_that_never_responds_to_a_cancelled_call_is_connected_again(tmp_path: Path) -> None:
+    async with hostile("ask late", tmp_path) as made:
+        (tmp_path / "never").touch()
+        await cancel_late(made)
+        other = await made.runtime.open("other", "bob")
+        assert (await other.call("sample_make_payment", {})).value == "cancel"
+        async with beside(other.call("sample_make_payment", {})) as call:
+            await other.answer((await open_request(other)).id, {})
+            assert (await call).value == "accept"
+
+
 async def test_h4_a_question_of_a_cancelled_call_may_be_asked_of_its_user(tmp_path: Path) -> None:
     async with hostile("ask late", tmp_path) as made:
         await cancel_late(made)

@@ -38,6 +38,8 @@ class Calls:
         self._max_bytes = max_bytes
         self._sleep = sleep
         self._active: dict[ActiveCall, None] = {}
+        self._has_refused = False
+        """Whether a question was refused, because calls of other users have no response."""
 
     async def call(
         self,
@@ -72,6 +74,10 @@ class Calls:
         finally:
             call.end()
             del self._active[call]
+            if self._has_refused and not self._active:
+                self._has_refused = False
+                if not self._connection.unanswered.is_only(call.user):  # a server need not respond to cancelled calls
+                    self._connection.lose(client)
         message = f"The MCP server {self._server} did not answer within {self._timeout:g} seconds."
         raise ToolError(message, category="timeout", report=f"{self._server}: {tool} took too long")
 
@@ -89,6 +95,7 @@ class Calls:
         call = next(reversed(self._active))
         if not self._connection.unanswered.is_only(call.user):
             self._connection.log.warning("a question was refused: calls of other users have no response yet")
+            self._has_refused = True
             return types.ElicitResult(action="cancel")
         if not call.may_ask():
             return types.ElicitResult(action="cancel")
