@@ -19,6 +19,7 @@ from callboard.execution.breaker import BreakerOpen
 from callboard.testing import Harness
 from callboard.toolkits.http import Fetcher, FetchResult, Guard, Limits, fetch_tools, http_fetch, http_post, tools
 from callboard.toolkits.http.guard import Resolver
+from callboard.toolkits.web import web_fetch
 
 pytestmark = pytest.mark.anyio
 
@@ -712,7 +713,7 @@ async def test_k1_a_failing_host_opens_the_breaker_of_that_user_and_host_only(se
 
 
 def test_k1_breakers_of_fetches_are_per_host_and_port() -> None:
-    for each in tools:
+    for each in (*tools, web_fetch):
         assert each.breaker is not None
         assert each.breaker.scope == "user_target"
         assert each.breaker.target is not None

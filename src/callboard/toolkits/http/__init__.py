@@ -8,8 +8,8 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError('The http toolkit needs: pip install "callboard[http]"', name=error.name) from None
 
-from .fetch import Fetcher, Limits, fetch_tools, http_fetch, http_post, tools
+from .fetch import BY_HOST, Fetcher, Limits, fetch_tools, http_fetch, http_post, tools
 from .guard import Guard
 from .response import FetchResult
 
-__all__ = ["FetchResult", "Fetcher", "Guard", "Limits", "fetch_tools", "http_fetch", "http_post", "tools"]
+__all__ = ["BY_HOST", "FetchResult", "Fetcher", "Guard", "Limits", "fetch_tools", "http_fetch", "http_post", "tools"]

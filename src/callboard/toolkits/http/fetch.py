@@ -261,11 +261,14 @@ def _host(arguments: Mapping[str, Any]) -> str | None:
     return f"{host.decode()}:{port}"
 
 
+BY_HOST = BreakerPolicy(scope="user_target", target=_host)
+"""A breaker for each user and host, for tools whose argument `url` is the address of a fetch."""
+
+
 def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> tuple[Tool, ...]:
     """Make the toolkit's tools with a guard and limits. Each call opens and closes its own connections."""
-    breaker = BreakerPolicy(scope="user_target", target=_host)
 
-    @tool(namespace="http", group="web", tags=("network",), idempotent=True, timeout=30.0, breaker=breaker)
+    @tool(namespace="http", group="web", tags=("network",), idempotent=True, timeout=30.0, breaker=BY_HOST)
     async def http_fetch(
         ctx: ToolContext,
         url: Annotated[str, Field(description="Address to fetch, beginning with https:// or http://")],
@@ -286,7 +289,7 @@ def fetch_tools(*, guard: Guard | None = None, limits: Limits | None = None) -> 
         async with Fetcher(guard=guard, limits=limits, user_id=ctx.user_id) as fetcher:
             return await fetcher.fetch(url, method=method, headers=fields, max_bytes=max_bytes)
 
-    @tool(namespace="http", group="web", tags=("network",), timeout=30.0, breaker=breaker)
+    @tool(namespace="http", group="web", tags=("network",), timeout=30.0, breaker=BY_HOST)
     async def http_post(
         ctx: ToolContext,
         url: Annotated[str, Field(description="Address to send to, beginning with https:// or http://")],

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from callboard import CallboardError, RetryPolicy, Settings, Tool, ToolContext, ToolError, tool
 
-from ..http import Fetcher, Guard, Limits
+from ..http import BY_HOST, Fetcher, Guard, Limits
 from .page import MAX_LINKS, WebPage, read_page
 from .providers import Brave, SearXNG, Tavily
 from .search import FRESHNESS, SafeSearch, SearchProvider, SearchQuery, SearchResults
@@ -88,7 +88,7 @@ def web_tools(
         )
         return SearchResults(query=query, provider=chosen.name, hits=hits, has_more=has_more)
 
-    @tool(namespace="web", group="web", tags=("network",), idempotent=True, timeout=30.0)
+    @tool(namespace="web", group="web", tags=("network",), idempotent=True, timeout=30.0, breaker=BY_HOST)
     async def web_fetch(
         ctx: ToolContext,
         url: Annotated[str, Field(description="Address of the page, beginning with https:// or http://")],
