@@ -13,7 +13,7 @@ from typing_extensions import TypeAliasType
 from callboard import RegistrationError, Registry, ToolError, tool
 from callboard.schemas.clean import clean
 from callboard.tools import signature
-from callboard.tools.locations import path_in
+from callboard.tools.locations import path_in, schemas_at
 from callboard.tools.problems import problems_of
 from callboard.tools.validators import strict_validator
 
@@ -209,6 +209,14 @@ async def test_t6_a_branch_of_a_union_is_not_taken_for_a_property_of_its_name(ki
     assert (picture.image, picture.size) == (None, 5)
     paragraph = await accepted(kind, {"type": "text", "text": "x", "size": None, "date": None})
     assert (paragraph.size, paragraph.date, paragraph.until) == (5, None, None)
+
+
+def test_h5_schemas_of_a_path_are_listed_once_however_many_branches_lead_there() -> None:
+    tree = {"type": "object", "properties": {"of": {"anyOf": [{"$ref": "#/$defs/Or"}, {"$ref": "#/$defs/And"}]}}}
+    schema = {"$ref": "#/$defs/Or", "$defs": {"Or": tree, "And": {**tree, "description": "All"}}}
+    for depth in (1, 100):
+        found, is_declared = schemas_at(schema, ("of",) * depth)
+        assert (len(found), is_declared) == (5, True), "a union, two references, two types"
 
 
 async def test_t6_errors_name_paths_without_the_branches_of_unions() -> None:

@@ -4,7 +4,7 @@ A location of Pydantic also names branches of unions: `("block", "image", "size"
 `image` is the tag of a branch, even if the block has a property `image`. A path consists of keys only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from ..types import JSONSchema
@@ -72,16 +72,18 @@ def schemas_below(schemas: list[JSONSchema], part: int | str) -> tuple[list[JSON
 
 
 def _expanded(schemas: list[JSONSchema], root: JSONSchema) -> list[JSONSchema]:
-    return [branch for each in schemas for branch in _branches(each, root)]
-
-
-def _branches(schema: JSONSchema, root: JSONSchema, depth: int = 0) -> Iterator[JSONSchema]:
-    if isinstance(reference := schema.get("$ref"), str) and depth < 20:
-        yield from _branches(root.get("$defs", {}).get(reference.rpartition("/")[2], {}), root, depth + 1)
-    yield schema
-    for keyword in ("anyOf", "allOf"):
-        for branch in cast("list[JSONSchema]", schema.get(keyword, ())):
-            yield from _branches(branch, root, depth + 1)
+    """Return schemas with all that apply to the same value: those that they refer to, and their branches. Each once."""
+    found: dict[int, JSONSchema] = {}
+    pending = list(schemas)
+    for schema in pending:  # grows during the walk
+        if id(schema) in found:
+            continue
+        found[id(schema)] = schema
+        name = str(schema.get("$ref", "")).rpartition("/")[2]
+        pending += [root["$defs"][name]] if name in root.get("$defs", ()) else []
+        for keyword in ("anyOf", "allOf"):
+            pending += cast("list[JSONSchema]", schema.get(keyword, ()))
+    return list(found.values())
 
 
 def _is_schema(value: Any) -> bool:
