@@ -5,6 +5,7 @@ Pure decisions over stored rows; `Requests` acts on them.
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
@@ -105,14 +106,24 @@ def check_answer(row: RequestRow, tool: Tool | None, answer: Any) -> tuple[str, 
         else:
             status = "answered"
         if tool is not None and tool.answer is not None:
-            tool.result.write(tool.name, _validator(tool)(document))
-        return status, document  # as it was given: a type may write its values in another form than it reads
+            document = _stored_form(tool, document)
+        return status, document
     except ValidationError as error:
         problems = problems_of(error)
         lines = [f"- {problem['path'] or 'answer'}: {problem['message']}" for problem in problems]
         raise AnswerInvalid("\n".join(["The answer does not fit the request:", *lines]), problems) from None
     except ToolError as error:
         raise AnswerInvalid(error.message, _problems(error)) from None
+
+
+def _stored_form(tool: Tool, document: bytes) -> bytes:
+    """Return an answer as its type writes it, with defaults; or as it was given, if the type does not read that."""
+    read = _validator(tool)
+    written = tool.result.write(tool.name, read(document))
+    with suppress(ValidationError, ToolError):
+        if tool.result.write(tool.name, read(written)) == written:
+            return written
+    return document
 
 
 def _problems(error: ToolError) -> Sequence[Mapping[str, Any]]:

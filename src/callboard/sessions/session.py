@@ -163,8 +163,8 @@ class Session:
     async def post(self, event: Mapping[str, Any], *, side: Side | str = Side.PEOPLE) -> int:
         """Post an event: its kind and the fields of that kind. Returns its number, once it is stored.
 
-        Raises `PostingRefused` for a kind that the side may not post, `EventInvalid` for a wrong shape, and the errors
-        of `answer` for an answer.
+        Raises `PostingRefused` for a kind that the side may not post, `EventInvalid` for a wrong shape, the errors of
+        `answer` for an answer, and `SessionNotFound` if the session was deleted.
         """
         return await post_event(await self._current(), event, side=side)
 
@@ -175,7 +175,7 @@ class Session:
         Raises `ToolError` (not_found), `RequestClosed`, or `ArgumentsMismatch` and `AnswerInvalid`, after which the
         request is still open.
         """
-        return await (await self._current()).answer(request_id, answer, arguments_hash=arguments_hash)
+        return await self._running().answer(request_id, answer, arguments_hash=arguments_hash)
 
     async def requests(self) -> list[OpenRequest]:
         """Return the requests that wait for a person's answer, oldest first."""
