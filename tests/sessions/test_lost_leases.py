@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from callboard import Runtime, tool
+from callboard import Limits, Runtime, tool
+from callboard.sessions.change_notifications import ChangeNotifications
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.rows import ExecutionRow
@@ -17,12 +18,15 @@ from .conftest import SOON, board_of, ended, rewrite_execution, row_of, until
 pytestmark = pytest.mark.anyio
 
 going: asyncio.Event
+charged: list[str] = []
+"""The calls whose handlers were entered."""
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     global going
     going = asyncio.Event()
+    charged.clear()
 
 
 @tool(mode="background", idempotent=True)
@@ -35,6 +39,7 @@ async def dig() -> str:
 @tool(mode="human")
 async def pay() -> str:
     """Pay."""
+    charged.append("account")
     return "paid"
 
 
@@ -64,6 +69,34 @@ async def test_d2_call_that_another_process_took_over_and_ended_is_not_reported_
         await rewrite_execution(shared_url, outcome.execution_id, "s", lambda row: replace(row, **done))
         assert await session.cancel(outcome.execution_id) is False
         assert (await ended(session, outcome.execution_id)).value == "paid"
+
+
+@tool(mode="background")
+async def charge() -> str:
+    """Charge a card."""
+    charged.append("card")
+    return "charged"
+
+
+@pytest.mark.parametrize("order", [("pay", "dig"), ("dig", "charge")])
+async def test_x8_handler_is_not_entered_after_another_process_cancelled_its_call(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]
+) -> None:
+    """Also before this process has read of the cancellation: a caller knows that the call is stopped."""
+    monkeypatch.setattr(ChangeNotifications, "add", lambda *_, **__: None)
+    tools, limits = [pay, charge, dig], Limits(per_session=1)
+    async with asyncio.timeout(SOON), Runtime(tools, store=shared_url, recover=False, limits=limits) as runtime:
+        session = await runtime.open("s", "ann")
+        calls = {name: (await session.call(name)).execution_id for name in order}
+        called = calls["pay" if "pay" in calls else "charge"]
+        await live_session(session).settle()
+        async with Runtime(tools, store=shared_url, recover=False) as other:
+            assert await (await other.open("s", "ann")).cancel(called) is True
+        for request in await session.requests():
+            await session.answer(request.id, {"approved": True})
+        going.set()
+        assert (await session.result(called)).status == "cancelled"
+        assert charged == []
 
 
 async def test_e5_end_that_was_not_written_when_the_lease_was_lost_is_never_written(

@@ -220,8 +220,8 @@ class SessionTurnIO:
         return await self._session.call_among(self._offered_tools, name, arguments or "{}", call_id=call.tool_call_id)
 
     async def _stop(self, call_id: str) -> None:
-        calls = self._session.calls
-        outcome = await calls.outcome(call_id) if await calls.cancel_call(call_id) else None
+        calls, is_stopped = self._session.calls, await self._session.cancellation.cancel_call(call_id)
+        outcome = await calls.outcome(call_id) if is_stopped else None
         if outcome is not None and not outcome.done:
             await calls.result(outcome.execution_id, STOP_TIMEOUT)
 

@@ -1,15 +1,13 @@
-"""The calls of one session: their state, in whichever process they run, and their cancellation.
+"""The calls of one session: their state, in whichever process they run.
 
-Calls are started by the execution manager. Those of this process are in the session's index, all others in the store.
+Calls are started by the execution manager, and stopped by `Cancellation`. Those of this process are in the session's
+index, all others in the store.
 """
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from typing import Protocol
-
-from pydantic_core import to_json
 
 from ..clock import Clock, within
 from ..errors import ErrorCategory, ToolError
@@ -27,8 +25,8 @@ from ..execution.storing import fingerprint_of, live_record, outcome_of, record_
 from ..shortening import shorten
 from ..storage.brief import brief
 from ..storage.change import Change
-from ..storage.errors import Conflict, StoreUnavailable, StoreUnconfirmed
-from ..storage.rows import ExecutionRow, IdempotencyRow
+from ..storage.errors import Conflict
+from ..storage.rows import ExecutionRow
 from ..storage.store import Store
 from ..tools.definition import Tool
 from .ledger import Ledger
@@ -137,7 +135,7 @@ class Calls:
         if not self._ledger.durable:
             return self.record(execution_id)
         await self._ledger.settle()
-        row = await self._row(execution_id)
+        row = await self.stored(execution_id)
         return record_of(row, self._find(row), self._clock.time())
 
     async def page(
@@ -169,10 +167,10 @@ class Calls:
         """Wait for the end of an execution. See `Session.result`."""
         execution = self._index.by_id.get(execution_id)
         if execution is None or execution.lost or execution.unloaded:
-            row = await self._row(execution_id)
+            row = await self.stored(execution_id)
             if row.completed_at is None:
                 await within(self._clock, timeout, self._wait_for_stored_end(execution_id))
-                row = await self._row(execution_id)
+                row = await self.stored(execution_id)
             return await self._outcome(row)
         if not execution.terminal:
             await within(self._clock, timeout, self._manager.wait(execution))
@@ -180,7 +178,7 @@ class Calls:
         if self._ledger.durable:
             await self._ledger.settle()
             if execution.lost:
-                return await self._outcome(await self._row(execution_id))
+                return await self._outcome(await self.stored(execution_id))
         return outcome
 
     async def outcome(self, call_id: str) -> Outcome | None:
@@ -296,7 +294,8 @@ class Calls:
             found |= {row.id: row.call_id for row in rows}
         return found
 
-    async def _row(self, execution_id: str) -> ExecutionRow:
+    async def stored(self, execution_id: str) -> ExecutionRow:
+        """Return the row of a stored execution. Raises `ToolError` (not_found)."""
         row = await self._store.execution(self._session_id, execution_id) if self._ledger.durable else None
         if row is None:
             raise _no_execution(execution_id)
@@ -316,7 +315,7 @@ class Calls:
             while True:
                 await self._sync.catch_up(self._session_id, self._board)
                 after = self._board.last_seq  # an end after that has a later event
-                if (await self._row(execution_id)).completed_at is not None:
+                if (await self.stored(execution_id)).completed_at is not None:
                     return
                 with suppress(CursorExpired):  # retention removed events that were not read yet
                     async with aclosing(self._board.follow(after)) as events:
@@ -324,68 +323,6 @@ class Calls:
                             if event.kind == EventKind.TOOL_RESULT and event.data["execution_id"] == execution_id:
                                 return
                     return
-
-    # Cancellation
-
-    async def cancel(self, execution_id: str, idempotency: IdempotencyRow | None = None) -> bool:
-        """Stop an execution. See `Session.cancel`; `idempotency` is stored with the answer."""
-        cancelled = await self._cancel(execution_id)
-        if idempotency is not None:
-            answer = to_json({"cancelled": cancelled})
-            await self._ledger.write(Change(self._session_id, idempotency=replace(idempotency, answer=answer)))
-        return cancelled
-
-    async def _cancel(self, execution_id: str) -> bool:
-        if self._index.holds(execution_id):
-            return bool(await self._cancel_local(self._index.by_id[execution_id]))
-        if (await self._row(execution_id)).completed_at is not None:
-            return False
-        await self._cancel_remote(execution_id)
-        return True
-
-    async def cancel_call(self, call_id: str) -> bool:
-        """Stop the execution of a call. See `Session.cancel_call`."""
-        execution = self._index.by_call(call_id)
-        if execution is not None and not execution.lost:
-            return bool(await self._cancel_local(execution))
-        row = await self.stored_call(call_id) if self._ledger.durable else None
-        return row is not None and await self.cancel(row.id)
-
-    async def cancel_all(self) -> int:
-        """Stop all executions of the session. See `Session.cancel_all`."""
-        return await self._cancel_local(*self.unfinished) + await self.cancel_others(lambda _: True)
-
-    async def cancel_others(self, chosen: Callable[[ExecutionRow], bool]) -> int:
-        """Stop the chosen ones of the executions that other processes own, or none. Returns their number."""
-        rows = await self._store.executions(self._session_id, unfinished=True) if self._ledger.durable else ()
-        others = [row.id for row in rows if not (row.cancelling or self._index.holds(row.id)) and chosen(row)]
-        if others:
-            await self._cancel_remote(*others)
-        return len(others)
-
-    async def _cancel_local(self, *executions: Execution) -> int:
-        """Stop executions of this process, and store that, so that they do not continue after a crash either."""
-        stopped = [execution for execution in executions if self._manager.cancel(execution)]
-        if not self._ledger.durable:
-            return len(stopped)
-        stopping = [each.id for each in stopped if not each.terminal]
-        try:
-            if stopping:
-                with suppress(Conflict):  # another process owns them
-                    await self._ledger.write(Change(self._session_id, cancel=stopping))
-            await self._ledger.settle()
-        except StoreUnavailable as error:
-            if not stopped:
-                raise
-            raise StoreUnconfirmed("They are stopped; the store does not answer at the moment.") from error
-        lost = {each.id for each in stopped if each.lost}.difference(stopping)  # another process goes on with them
-        return len(stopped) - len(lost) + (await self.cancel_others(lambda row: row.id in lost) if lost else 0)
-
-    async def _cancel_remote(self, *execution_ids: str) -> None:
-        await self._ledger.write(Change(self._session_id, cancel=execution_ids))
-        for execution_id in filter(self._index.holds, execution_ids):  # this process may have recovered one meanwhile
-            self._manager.cancel(self._index.by_id[execution_id])
-        self._sync.poll_orphans()
 
     def promote(self, call_ids: Iterable[str]) -> None:
         """Promote calls: their callers stop waiting, and their results come late."""

@@ -2,7 +2,7 @@
 
 It is the scope of the session's calls for the execution manager. Above it stand the session manager, the conversation,
 the server and the protocols, which use it directly. Below it are `SessionTools` (the tools it sees), `Calls` (the state
-of its calls), `LateResults` (results that wait to be taken) and the ledger (everything it writes).
+of its calls), `Cancellation`, `LateResults` (results that wait to be taken) and the ledger (everything it writes).
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
@@ -36,6 +36,7 @@ from ..user_documents import UserDocuments
 from ..user_memory import UserMemory
 from .call_arguments import encode_arguments, parse_priority
 from .calls import Calls, StoreSync
+from .cancellation import Cancellation
 from .conversation_port import ConversationPort
 from .ids import MAX_ID, CallIdInvalid, is_valid_id
 from .ledger import Ledger
@@ -77,8 +78,9 @@ class LiveSession:
 
     __slots__ = (
         *("__weakref__", "_host", "_manager", "_touched_at", "append_beginning", "append_events", "board", "calls"),
-        *("client", "created_at", "current_conversation", "deleted", "durable", "id", "index", "ledger", "open"),
-        *("results", "running", "services", "settle", "title", "toolbox", "user", "user_id", "wake", "writes"),
+        *("cancellation", "client", "created_at", "current_conversation", "deleted", "durable", "id", "index"),
+        *("ledger", "open", "results", "running", "services", "settle", "title", "toolbox", "user", "user_id"),
+        *("wake", "writes"),
     )
 
     def __init__(
@@ -108,6 +110,7 @@ class LiveSession:
         manager, store, clock = services.manager, services.store, services.clock
         self.results = results = LateResults(session_id, index, ledger, store)
         self.calls = Calls(session_id, manager, store, clock, host, board, index, ledger, results, services.tool_of)
+        self.cancellation = Cancellation(session_id, manager, store, host, index, ledger, self.calls)
         self.created_at = created_at
         self.writes = 0
         """Version of the stored row that this state was read from."""

@@ -40,7 +40,7 @@ async def finish_work(session: LiveSession, grace: float, manager: ExecutionMana
         return row.parent_id is None and tool is not None and tool.logout is Logout.CANCEL
 
     if any(tool.logout is Logout.CANCEL for tool in (*services.registry, *services.workers)):  # else no query
-        await session.calls.cancel_others(is_cancelled)
+        await session.cancellation.cancel_others(is_cancelled)
 
 
 async def _all_ended(executions: Iterable[Execution], manager: ExecutionManager) -> None:

@@ -136,15 +136,17 @@ class Session:
 
     async def cancel(self, execution_id: str) -> bool:
         """Stop an execution, in whichever process it runs. False if it had ended. Raises `ToolError` (not_found)."""
-        return await self._running().calls.cancel(execution_id)
+        return await self._running().cancellation.cancel(_id_of(execution_id))
 
     async def cancel_call(self, call_id: str) -> bool:
         """Stop the execution of a call, by the caller's id. False if it had ended or does not exist."""
-        return await self._running().calls.cancel_call(call_id)
+        if call_id != "":  # which no call has
+            _check.text("call_id", call_id)
+        return await self._running().cancellation.cancel_call(call_id)
 
     async def cancel_all(self) -> int:
         """Stop all executions of this session. Returns their number."""
-        return await self._running().calls.cancel_all()
+        return await self._running().cancellation.cancel_all()
 
     async def take_results(self) -> list[Outcome]:
         """Take the late results that have not been taken yet, oldest first. Each is returned once."""

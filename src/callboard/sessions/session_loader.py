@@ -210,14 +210,14 @@ class SessionLoader:
         created_at = services.clock.time() if row is None else row.created_at
         ledger: Ledger
         if durable:
-            disown = services.manager.disown
             ledger = StoreLedger(
                 session_id,
                 created_at,
                 board,
                 services.writer,
                 services.owner,
-                disown,
+                services.manager.disown,
+                services.manager.cancel,
                 services.dispatcher,
                 has_model=services.has_model,
             )

@@ -1,7 +1,7 @@
 """Changes of one session that are staged for the writer: events of executions, and changes that a caller waits for."""
 
 import asyncio
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from ..execution.execution import Execution
 from ..execution.failures import not_stored, result_not_stored
@@ -16,7 +16,10 @@ from ..storage.rows import ExecutionRow, RequestRow
 class StagedEvents:
     """Events of executions, with their states, which are written as one change."""
 
-    __slots__ = ("_rows", "events", "executions", "is_split", "late_results", "new", "used", "waiters", "withdrawn")
+    __slots__ = (
+        *("_change", "_rows", "events", "executions", "is_split", "late_results", "new", "used", "waiters"),
+        "withdrawn",
+    )
 
     def __init__(self) -> None:
         self.new: set[Execution] = set()
@@ -33,6 +36,8 @@ class StagedEvents:
         self.is_split = False
         """Whether it holds one call tree of a batch that the store refused."""
         self._rows: dict[Execution, ExecutionRow] | None = None
+        self._change: Change | None = None
+        """The change that the writer has taken."""
 
     @property
     def frozen(self) -> bool:
@@ -61,13 +66,20 @@ class StagedEvents:
     def to_change(self, session_id: str, owner: str) -> Change:
         """Return the change that writes all of it."""
         rows = self.freeze(owner)
-        return Change(
+        self._change = Change(
             session_id,
             executions=[ExecutionWrite(rows[each], owner, new=each in self.new) for each in self.executions],
             requests=self._requests(),
             late=[each.id for each in self.late_results],
             events=[line for _, line in self.events],
         )
+        return self._change
+
+    def cancelled(self) -> Sequence[Execution]:
+        """Return the executions that were cancelled before this was written, by another process."""
+        if self._change is None or not self._change.cancelled:
+            return ()
+        return [each for each in self.executions if each.id in self._change.cancelled]
 
     def to_failure(self, session_id: str, owner: str) -> Change:
         """Return the change that stores its only execution as failed, without the data that the store refused."""

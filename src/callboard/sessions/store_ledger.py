@@ -24,6 +24,7 @@ class StoreLedger:
 
     __slots__ = (
         "_board",
+        "_cancel",
         "_disown",
         "_dispatcher",
         "_in_flight",
@@ -46,6 +47,7 @@ class StoreLedger:
         writer: Writer,
         owner: str,
         disown: Callable[[Execution], None],
+        cancel: Callable[[Execution], object],
         dispatcher: Dispatcher | None = None,
         *,
         has_model: bool = True,
@@ -57,6 +59,8 @@ class StoreLedger:
         self._owner = owner
         self._disown = disown
         """Called for an execution that must stop here: another process owns it, or the store refused its data."""
+        self._cancel = cancel
+        """Called for an execution that another process cancelled, before those that wait for the store go on."""
         self._dispatcher = dispatcher
         self._leaves_results = not has_model and dispatcher is None
         """Whether late results wait for another process that has a model, and that no engine wakes."""
@@ -229,6 +233,8 @@ class StoreLedger:
             elif not isinstance(result, Conflict):
                 each.mark_settled(self._owner)
                 self._board.receive(result, [line for _, line in each.events])
+                for execution in each.cancelled():
+                    self._cancel(execution)
                 if self._dispatcher is not None:
                     self._dispatch(self._dispatcher, each)
             elif len(parts := each.split(by_tree=not isinstance(result, Unstorable))) > 1:

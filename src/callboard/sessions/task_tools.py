@@ -66,7 +66,7 @@ def task_tools(find: Callable[[str], LiveSession | None]) -> list[Tool]:
     @tool(namespace=RESERVED_NAMESPACE, idempotent=True)
     async def cancel_task(ctx: ToolContext, execution_id: ExecutionId) -> dict[str, Any]:
         """Cancel a running call."""
-        stopped = await session_of(ctx).calls.cancel(execution_id)
+        stopped = await session_of(ctx).cancellation.cancel(execution_id)
         return {"execution_id": execution_id, "cancelled": stopped}
 
     return [task_status, task_list, task_result, cancel_task]

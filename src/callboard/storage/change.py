@@ -109,6 +109,8 @@ class Change:
     """Encoded events (see `events.event.encode_event`) for the end of the board: `{"kind":…,"at":…,"data":{…}}`."""
     results_left: bool = False
     """Whether the results that are late wait for another process, since this one has no model."""
+    cancelled: Sequence[str] = ()
+    """Those of its unfinished executions that were cancelled before. The store sets this when it writes the change."""
 
     @property
     def size(self) -> int:

@@ -63,9 +63,9 @@ class Committer(Protocol):
         """Write all changes that fit, in one transaction. Return, in their order, a number or a conflict for each.
 
         The number of a change is that of the session's newest event after it. The conflict is `Unstorable` if the store
-        does not accept the data of a change. After `StoreUnavailable` the same list
-        may be committed again, and only then: if the connection broke during the commit itself, the store finds out
-        whether the group was written, and does not write it twice.
+        does not accept the data of a change. In a change that is written, `cancelled` is set. After `StoreUnavailable`
+        the same list may be committed again, and only then: if the connection broke during the commit itself, the store
+        finds out whether the group was written, and does not write it twice.
 
         Raises `GroupWithdrawn` for a `ChangeGroup` that was withdrawn before its commit: nothing of it is written.
         """

@@ -220,12 +220,15 @@ class StagedGroup:
             session.retitled += 1
         elif change.title is not None and session.auto_title is None:
             session.auto_title = change.title.text
+        change.cancelled = cancelled = list[str]()
         for row, values in executions:
             execution = session.executions.get(row.id)
             if execution is None:
                 session.last_execution += 1
                 execution = session.executions[row.id] = StagedWork(session.last_execution, row.call_id)
                 session.calls.add(row.call_id)
+            elif execution.cancelling and row.completed_at is None:
+                cancelled.append(row.id)
             execution.write(row, values)
         for row, values in requests:
             self.known_requests[row.id] = StagedRequest(row.session_id, row.status)

@@ -180,7 +180,7 @@ class RunInput:
         running.add(row.execution_id)
         try:
             if said is None:
-                await self._session.calls.cancel(row.execution_id)
+                await self._session.cancellation.cancel(row.execution_id)
             else:
                 self._effects.since = await self._session.answer(row.id, said)
         except RequestClosed:

@@ -79,7 +79,7 @@ async def cancel_execution(call: ApiCall[SessionRef, Nothing]) -> Cancelled:
 
     async def stop(row: IdempotencyRow | None) -> Cancelled:
         session = await call.services.open(call.body.session_id, call.user_id)
-        return Cancelled(cancelled=await session.calls.cancel(execution_id, idempotency=row))
+        return Cancelled(cancelled=await session.cancellation.cancel(execution_id, idempotency=row))
 
     async def again(row: IdempotencyRow) -> Cancelled:
         return Cancelled(cancelled=stored_answer(row).get("cancelled") is True)

@@ -133,7 +133,7 @@ async def delete_session(call: ApiCall[Nothing, Nothing]) -> Deleted:
     await session.interrupt()
     if await session.check_deleted():  # another process has deleted it; a new session with the same id is not deleted
         return Deleted(deleted=False)
-    await session.calls.cancel_all()
+    await session.cancellation.cancel_all()
     services.chat_sessions.discard(session)
     services.runtime.sessions.delete(session)
     await session.settle()

@@ -143,6 +143,18 @@ class ExecutionContract(Contract):
         assert await store.execution("s", "w") == execution_row("w", attempt=2, cancelling=True)
         await refused(store, Change("s", cancel=["unknown"]), "no execution unknown")
 
+    async def test_x8_owner_learns_of_a_cancellation_with_its_next_write(self, store: Store) -> None:
+        await store.commit([create(), add(execution_row()), add(execution_row("y"))])
+        before = update(execution_row(attempt=2), by="p1")
+        await commit_one(store, before)
+        await commit_one(store, Change("s", cancel=["x"]))
+        after = update(execution_row(attempt=3), by="p1")
+        other, late = update(execution_row("y", attempt=2)), Change("s", late=["x"])
+        end = update(finished_row(), by="p1")
+        assert await store.commit([after, other, late, end]) == [0, 0, 0, 0]
+        found = [tuple(each.cancelled) for each in (before, after, other, late, end)]
+        assert found == [(), ("x",), (), (), ()], "an execution that ends has nothing to stop"
+
     async def test_e5_executions_and_requests_are_found_by_key(self, store: Store) -> None:
         await store.commit([create(), create("t")])
         rows = [execution_row("x"), execution_row("y"), execution_row("x", "t", call_id="other")]

@@ -89,11 +89,14 @@ class MemorySession:
             )
         if change.title is not None:
             self._write_title(change.title)
+        change.cancelled = cancelled = list[str]()
         for write in change.executions:
             row = write.row
             known = self.executions.get(row.id)
-            if known is not None and known.cancelling and not row.cancelling:
-                row = replace(row, cancelling=True)
+            if known is not None and known.cancelling:
+                row = row if row.cancelling else replace(row, cancelling=True)
+                if row.completed_at is None:
+                    cancelled.append(row.id)
             self.executions[row.id] = row
             self.calls[row.call_id] = row.id
         self._write_conversation(change)
