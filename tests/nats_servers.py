@@ -29,6 +29,7 @@ class NatsServer:
         self._cluster = ""
         if cluster_port is not None:
             self._cluster = f"cluster {{ name: test, listen: 127.0.0.1:{cluster_port}, routes: [{routes}] }}"
+        self._users = ""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -48,11 +49,7 @@ class NatsServer:
         """Start the server, unless it is running, and wait until it accepts connections."""
         if self.running:
             return
-        config = self._home / "nats.conf"
-        config.write_text(
-            f"server_name: {self._name}\nlisten: 127.0.0.1:{self.port}\n"
-            f"jetstream {{ store_dir: {json.dumps(str(self._home / 'data'))} }}\n{self._cluster}\n"
-        )
+        config = self._configure()
         with (self._home / "log").open("ab") as log:
             self._process = subprocess.Popen([_program(), "-c", str(config)], stdout=log, stderr=log)
         deadline = time.monotonic() + DEADLINE
@@ -66,6 +63,21 @@ class NatsServer:
                 time.sleep(0.01)
             else:
                 return
+
+    def require(self, user: str | None, password: str = "") -> None:
+        """Let only this user in from now on, or every client again; the running server ends other connections."""
+        self._users = "" if user is None else f"authorization {{ user: {user}, password: {password} }}"
+        self._configure()
+        if self._process is not None:
+            self._process.send_signal(signal.SIGHUP)
+
+    def _configure(self) -> Path:
+        config = self._home / "nats.conf"
+        config.write_text(
+            f"server_name: {self._name}\nlisten: 127.0.0.1:{self.port}\n"
+            f"jetstream {{ store_dir: {json.dumps(str(self._home / 'data'))} }}\n{self._cluster}\n{self._users}\n"
+        )
+        return config
 
     def stop(self, *, kill: bool = False) -> None:
         """Stop the server, or kill it."""

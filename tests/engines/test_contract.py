@@ -9,11 +9,12 @@ from contextlib import asynccontextmanager
 
 import nats as nats_client
 import pytest
+from nats.aio.msg import Msg
 from nats.js.api import StreamConfig
 
 from callboard.adapters.engines import LocalEngine, open_engine
 from callboard.adapters.engines.nats import wake_sender
-from callboard.execution.engine import Engine
+from callboard.execution.engine import Engine, EngineError
 from callboard.testing.engine_contract import (
     EngineContract,
     MakeEngine,
@@ -86,6 +87,54 @@ async def test_d3_a_node_of_a_cluster_may_die() -> None:
                 async with asyncio.timeout(60):
                     await served.until(100)
             assert {*served.ids} == {f"x{number}" for number in range(100)}
+
+
+@pytest.mark.anyio
+async def test_d3_an_engine_that_the_server_has_shut_out_connects_again(own_nats: NatsServer, nats: str) -> None:
+    """The server refuses the credentials of a connection that it had let in: they were revoked, or have expired."""
+    async with opened(lambda: open_engine(nats)) as engine, opened(lambda: open_engine(nats)) as other:
+        served = Served()
+        async with serving(engine, served.deliver):
+            own_nats.require("ann", "secret")
+            try:
+                await until(lambda: not engine.connected and not other.connected)
+            finally:
+                own_nats.require(None)
+            await until(lambda: engine.connected and other.connected)
+            other.submit(call(1))
+            async with asyncio.timeout(60):
+                await served.until(1)
+            assert served.ids == ["x1"]
+
+
+@pytest.mark.anyio
+async def test_d3_answers_of_workers_of_other_versions_are_read(own_nats: NatsServer, nats: str) -> None:
+    name = nats.rpartition("/")[2]
+    status = {"id": "w", "host": "h", "pid": 1, "queues": ["default"], "concurrency": 4, "memory": 7}
+    answers = [json.dumps(status).encode(), b"no JSON", b"[]", b'{"id": "old"}']
+    client = await nats_client.connect(own_nats.url)
+
+    async def answer(message: Msg) -> None:
+        for each in answers:
+            await client.publish(message.reply, each)
+
+    await client.subscribe(f"{name}.workers", cb=answer)
+    await client.flush()
+    async with opened(lambda: open_engine(nats)) as engine, asyncio.timeout(60):
+        while not (found := await engine.workers(0.2)):
+            pass
+        assert [(each.id, each.queues, each.done) for each in found] == [("w", ["default"], 0)]
+    await client.close()
+
+
+@pytest.mark.anyio
+async def test_d3_workers_cannot_be_listed_without_a_connection(own_nats: NatsServer, nats: str) -> None:
+    async with opened(lambda: open_engine(nats)) as engine:
+        own_nats.stop()
+        await until(lambda: not engine.connected)
+        async with asyncio.timeout(60):
+            with pytest.raises(EngineError, match="NATS"):
+                await engine.workers()
 
 
 @pytest.mark.anyio

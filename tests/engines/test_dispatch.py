@@ -17,7 +17,7 @@ from callboard.adapters.engines.nats.address import NatsAddress
 from callboard.adapters.stores.staging import StagedGroup
 from callboard.execution.engine import EngineError
 from callboard.execution.limits import Limits
-from callboard.sessions import dispatcher
+from callboard.sessions import dispatcher, queue_worker, waiting_calls
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreUnavailable
@@ -344,6 +344,40 @@ async def test_d3_a_worker_without_the_tool_leaves_it_to_others(
     assert "does not have the tool double" in caplog.text
 
 
+async def test_d3_messages_of_ended_calls_of_a_removed_tool_do_not_hide_missing_ones(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "SWEEP", 3600.0)
+    monkeypatch.setattr(queue_worker, "UNKNOWN_TOOL_DELAY", 0.01)
+    log, clock = Log(), ManualClock()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        engine, sweeps = gateway.engine, gateway.dispatcher
+        assert engine is not None
+        assert sweeps is not None
+        await until(lambda: engine.connected)
+        session = await gateway.open("s", "ann")
+        calls = [await session.call("double", {"n": n}) for n in range(3)]
+        worker = (
+            await made.worker(Registry([each for each in tools(log, "worker") if each.name == "fails"]), clock=clock)
+        ).worker
+        assert worker is not None
+        for call in calls[1:]:
+            await session.cancel_call(call.call_id)
+            assert call.execution_id is not None
+            assert (await session.result(call.execution_id, timeout=90)).status == "cancelled"
+        await until(lambda: worker.unknown.get("double", 0) > 10)
+        await clock.advance(60.0)
+        await until_waiting(engine, 1)
+        with monkeypatch.context() as losing:
+            losing.setattr(engine, "submit", lambda call: None)
+            lost = await session.call("fails", {"n": 1})
+        for _ in range(2):
+            await sweeps.sweep(age=0.0)
+        assert lost.execution_id is not None
+        assert (await session.result(lost.execution_id, timeout=90)).status == "failed"
+
+
 async def test_d3_workers_say_what_they_run(deployment: OpenDeployment) -> None:
     log = Log()
     async with deployment() as made:
@@ -494,6 +528,29 @@ async def test_d3_a_missing_message_is_sent_again_although_newer_ones_wait(
             await ended(session, call.execution_id)
 
 
+async def test_d3_all_missing_messages_are_sent_again_by_one_sweep(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "SWEEP", 3600.0)
+    monkeypatch.setattr(dispatcher, "PAGE", 3)
+    log, clock = Log(), ManualClock()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"), clock=clock)
+        engine, sweeps = gateway.engine, gateway.dispatcher
+        assert engine is not None
+        assert sweeps is not None
+        await until(lambda: engine.connected)
+        session = await gateway.open("s", "ann")
+        with monkeypatch.context() as losing:
+            losing.setattr(engine, "submit", lambda call: None)
+            for n in range(8):
+                await session.call("double", {"n": n})
+        await clock.advance(10.0)
+        await sweeps.sweep()
+        assert sweeps.submitted_again == 8
+        await until_waiting(engine, 8)
+
+
 async def test_d3_messages_on_their_way_are_not_sent_again(
     deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -547,6 +604,29 @@ async def test_d3_sessions_are_told_once_that_no_worker_serves_a_queue(deploymen
         assert gateway.dispatcher.unserved_queues == set()
 
 
+async def test_d3_each_session_is_told_once_however_many_calls_wait(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each notice takes one of the idempotency keys of a session, which its clients need."""
+    monkeypatch.setattr(dispatcher, "SWEEP", 3600.0)
+    monkeypatch.setattr(dispatcher, "PAGE", 2)
+    log = Log()
+    async with deployment() as made:
+        gateway = await made.gateway(tools(log, "gateway"))
+        engine = gateway.engine
+        await until(lambda: engine is not None and engine.connected)
+        for session_id in ("ann", "ben"):
+            session = await gateway.open(session_id, session_id)
+            for n in range(5):
+                assert (await session.call("far", {"n": n}, call_id=f"c{n}")).status == "started"
+        for _ in range(2):
+            assert gateway.dispatcher is not None
+            await gateway.dispatcher.sweep(patience=0.0)
+        for session_id in ("ann", "ben"):
+            page = await gateway.store.events(session_id, 0, 100)
+            assert sum(b'"system_notice"' in line for line in page.lines) == 1
+
+
 async def test_d3_a_call_that_waits_longer_than_its_total_timeout_ends(deployment: OpenDeployment) -> None:
     async with deployment() as made:
 
@@ -562,6 +642,38 @@ async def test_d3_a_call_that_waits_longer_than_its_total_timeout_ends(deploymen
         assert outcome.execution_id is not None
         while (result := await session.result(outcome.execution_id, timeout=0)).status == "started":
             await gateway.dispatcher.sweep()
+        assert result.error is not None
+        assert result.error.category == "timeout"
+
+
+async def test_d3_a_call_whose_time_is_over_ends_although_older_calls_wait(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "SWEEP", 3600.0)
+    monkeypatch.setattr(waiting_calls, "PAGE", 2)
+    clock = ManualClock()
+
+    @tool(mode="background")
+    async def patient(n: Number) -> int:
+        """Wait as long as it takes."""
+        return n
+
+    @tool(mode="background", total_timeout=5.0)
+    async def short_lived(n: Number) -> int:
+        """Return the number."""
+        return n
+
+    async with deployment() as made:
+        gateway = await made.gateway(Registry([patient, short_lived]), clock=clock)
+        session = await gateway.open("s", "ann")
+        for n in range(3):
+            await session.call("patient", {"n": n})
+        outcome = await session.call("short_lived", {"n": 1})
+        await clock.advance(10.0)
+        assert gateway.dispatcher is not None
+        await gateway.dispatcher.sweep()
+        async with asyncio.timeout(90):
+            result = await session.result(outcome.execution_id)
         assert result.error is not None
         assert result.error.category == "timeout"
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
@@ -12,11 +12,12 @@ from callboard import Registry, Session, ToolContext, tool
 from callboard.adapters.stores import open_store
 from callboard.clock import SystemClock
 from callboard.execution.limits import Limits
-from callboard.sessions import dispatcher, queue_turns
+from callboard.sessions import dispatcher, queue_turns, queue_worker
 from callboard.sessions.queue_turns import USERS, QueueTurns
+from callboard.sessions.redelivery import Redelivery
 from callboard.storage.change import Change
 from callboard.storage.owners import QueuedCall
-from callboard.storage.queues import QueueDepth
+from callboard.storage.queues import Claimed, QueueDepth
 from callboard.testing import ManualClock
 from callboard.testing.engine_contract import until
 from callboard.testing.store_rows import add, create, execution_row
@@ -130,6 +131,36 @@ async def test_h5_calls_of_a_busy_tool_do_not_block_the_turns_of_others(deployme
         assert shop.served.count("printer") == 1
         shop.may_use_printer.set()
         await until(lambda: shop.served.count("printer") == 10)
+
+
+async def test_h5_calls_of_a_busy_tool_are_not_claimed_again_and_again(
+    deployment: OpenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_worker, "BUSY_TOOL_DELAY", 0.01)
+    shop = Shop()
+    put_back: list[float] = []
+    claimed: list[int] = []
+
+    class CountedRedelivery(Redelivery):
+        def next(self) -> float:
+            put_back.append(delay := super().next())
+            return delay
+
+    monkeypatch.setattr(queue_worker, "Redelivery", CountedRedelivery)
+    async with deployment() as made:
+        await queue_calls(made, shop.tools(), {"ann": 40}, "print_page")
+        worker = await made.worker(shop.tools(), concurrency=8, clock=ManualClock())
+        claim = worker.store.claim
+
+        async def counted_claim(*arguments: Any) -> Claimed:
+            claimed.append(1)
+            return await claim(*arguments)
+
+        monkeypatch.setattr(worker.store, "claim", counted_claim)
+        await until(lambda: len(put_back) >= 200)
+        assert len(claimed) <= 1, "as many calls of the tool run as may"
+        shop.may_use_printer.set()
+        await until(lambda: shop.served.count("printer") == 40)
 
 
 @pytest.mark.usefixtures("late_at_once")

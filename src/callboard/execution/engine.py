@@ -116,7 +116,7 @@ class Engine(Protocol):
         ...
 
     async def workers(self, timeout: float = 0.5) -> list[WorkerStatus]:
-        """Return the workers that answer within a time, by id."""
+        """Return the workers that answer within a time, by id. Raises `EngineError` without a connection."""
         ...
 
 

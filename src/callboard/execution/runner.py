@@ -34,7 +34,7 @@ from .stopping import Stopping
 from .threads import Threads
 
 # Looking a member up in its enumeration costs more than comparing with it.
-_HUMAN, _CANCELLED = Mode.HUMAN, ErrorCategory.CANCELLED
+_HUMAN, _CANCELLED, _INTERRUPTED = Mode.HUMAN, ErrorCategory.CANCELLED, ErrorCategory.INTERRUPTED
 
 
 @dataclass(eq=False, repr=False)
@@ -220,13 +220,13 @@ class Runner:
         A tool that is not idempotent waits for the store before every attempt. An idempotent one waits only if the
         caller chose the call id, and only before the first attempt: another process may have the same call, and the
         store decides which process runs it. The other process's task is cancelled while it waits here. A call that was
-        claimed from a queue is decided. One that another process began waits, since it may be what ended that process:
-        an attempt that is not stored would not be counted.
+        claimed from a queue is decided. One that another process began, or claimed, waits, since it may be what ended
+        that process: an attempt that is not stored would not be counted.
         """
         if execution.reported_phase < execution.phase:
             report_beginning(execution)
         is_decided = (execution.attempt > 1 or execution.call_id == execution.id) and not execution.continued
-        if not (execution.tool.idempotent and (is_decided or execution.queue)):
+        if not (execution.tool.idempotent and (is_decided or (execution.queue and not _was_interrupted(execution)))):
             await execution.scope.settle()
 
     def _failed(self, execution: Execution, error: BaseException) -> ToolError:
@@ -271,3 +271,8 @@ class Runner:
             client=execution.scope.client,
             reporter=AttemptReporter(execution, self._clock, self._nested, self._max_result),
         )
+
+
+def _was_interrupted(execution: Execution) -> bool:
+    """Return whether a process died that had begun or claimed an execution."""
+    return any(error.category is _INTERRUPTED for error in execution.errors)

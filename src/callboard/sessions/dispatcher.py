@@ -32,14 +32,14 @@ RECOUNT = 8
 COUNT_PAUSE = 0.05
 """Seconds between two counts at least."""
 PAGE = 1_000
-"""Executions of a queue that one sweep submits again at most."""
+"""Executions of a queue that are read at once, unless all are to be sent again."""
 
 
 class WaitingCalls(Protocol):
     """Acts on executions that have waited in a queue for too long."""
 
     async def report_unserved(self, queue: str, call: QueuedCall) -> None:
-        """Tell a session that no worker serves a queue, in which one of its executions waits."""
+        """Tell a session that no worker serves a queue, in which this is its oldest execution."""
         ...
 
     async def end_overdue(self, queue: str, oldest_at: float) -> None:
@@ -83,8 +83,8 @@ class Dispatcher:
         """The queues in which executions wait although no worker serves them, at the last sweep."""
         self._suspected: set[str] = set()
         """The queues that seemed to lack messages at the last sweep."""
-        self._told: set[str] = set()
-        """Executions whose sessions were told by this process that no worker serves their queue."""
+        self._told: set[tuple[str, str]] = set()
+        """Queues that no worker serves, and sessions that this process told so: a session may have many calls there."""
         self.gateways = 1
         """The number of gateways that answered at the last sweep."""
         self.submitted_again = 0
@@ -206,6 +206,8 @@ class Dispatcher:
                 continue
             calls = await self._store.queued_calls(depth.queue, before=now - age, limit=PAGE)
             if await self._lacks_messages(depth, len(calls), suspected):
+                if len(calls) == PAGE:  # there may be more
+                    calls = await self._store.queued_calls(depth.queue, before=now - age, limit=depth.waiting)
                 log.info("messages of the queue %s are missing; %d are sent again", depth.queue, len(calls))
                 self.submit_again(calls)
                 self.submitted_again += len(calls)
@@ -261,10 +263,12 @@ class Dispatcher:
         for queue in unserved - self.unserved_queues:
             log.warning("no worker serves the queue %s; its executions wait", queue)
         self.unserved_queues = unserved
-        if not unserved:
-            self._told.clear()
-        for queue in unserved:
-            for call in await self._store.queued_calls(queue, before=before, limit=PAGE):
-                if call.id not in self._told:
-                    self._told.add(call.id)
-                    await self._waiting.report_unserved(queue, call)
+        self._told = {told for told in self._told if told[0] in unserved}
+        for depth in self.depths:
+            if depth.queue in unserved:
+                calls = await self._store.queued_calls(depth.queue, before=before, limit=depth.waiting)
+                oldest = {call.session_id: call for call in reversed(calls)}
+                untold = [call for call in oldest.values() if (depth.queue, call.session_id) not in self._told]
+                for call in untold[:PAGE]:
+                    self._told.add((depth.queue, call.session_id))
+                    await self._waiting.report_unserved(depth.queue, call)

@@ -18,13 +18,18 @@ from ..storage.store import Store
 from ..tools.registry import Registry
 from .queue_turns import QueueTurns
 from .recovery import Recovery
+from .redelivery import Redelivery
 
 log = logging.getLogger("callboard.engine")
 
-UNKNOWN_TOOL_DELAY = 1.0
-"""Seconds before a message of a tool that this worker does not have is delivered again."""
-BUSY_TOOL_DELAY = 0.25
-"""Seconds before a message of a tool is delivered again of which as many calls run as may."""
+UNKNOWN_TOOL_DELAY, UNKNOWN_TOOL_SPACING = 1.0, 0.001
+"""Seconds before a message of a tool that this worker does not have is delivered again, and between two of them."""
+UNKNOWN_TOOL_CHECK = 30.0
+"""Seconds after which such a message is removed if its execution does not wait: no other worker may remove it."""
+MOST_UNKNOWN = 20_000
+"""Such messages of which this worker remembers when they were checked."""
+BUSY_TOOL_DELAY, BUSY_TOOL_SPACING = 0.25, 0.002
+"""Seconds before a message of a tool is delivered again of which as many calls run as may, and between two of them."""
 CLAIM_CHECK = 5.0
 """Seconds between two checks of the claims of this worker."""
 STORE_DELAY = 1.0
@@ -65,6 +70,10 @@ class QueueWorker:
         """The number of claimed executions that have ended."""
         self.unknown: dict[str, int] = {}
         """The number of messages that were put back, by the name of the tool that this worker does not have."""
+        self._unknown_again = Redelivery(clock, UNKNOWN_TOOL_DELAY, UNKNOWN_TOOL_SPACING)
+        self._checked: dict[tuple[str, str], float] = {}
+        """When the executions of such messages were last known to wait."""
+        self._busy_again = Redelivery(clock, BUSY_TOOL_DELAY, BUSY_TOOL_SPACING)
         self._turns = QueueTurns(store, clock, depths, self._can_run)
         self._busy: dict[str, float] = {}
         """Until when tools are not tried whose limits were reached."""
@@ -208,7 +217,7 @@ class QueueWorker:
             return
         for key, message in waiting.items():
             if key in refused:
-                await message.put_back(BUSY_TOOL_DELAY)
+                await message.put_back(self._busy_again.next())
             elif key in chosen:
                 await message.done()
             else:
@@ -216,17 +225,22 @@ class QueueWorker:
 
     async def _accept(self, messages: Sequence[QueueMessage], accepted: dict[tuple[str, str], QueueMessage]) -> None:
         """Add the messages that this worker has the tools and the room for, by key, and put the others back."""
+        unknown: list[QueueMessage] = []
         for message in messages:
             call = message.call
             if self._registry.get(call.tool) is None:
-                await self._put_back_unknown(message)
+                unknown.append(message)
             elif (call.session_id, call.id) in accepted:
                 await message.done()
+            elif not self._can_run(call.tool):
+                await message.put_back(self._busy_again.next())
             elif self._free() <= 0:  # another queue used the room meanwhile
                 await message.put_back()
             else:
                 accepted[call.session_id, call.id] = message
                 self._claiming += 1
+        if unknown:
+            await self._put_back_unknown(unknown)
 
     async def _claim(self, calls: Mapping[tuple[str, str], QueuedCall]) -> Collection[tuple[str, str]]:
         """Claim executions and carry them out. Return those over the limits of their tools, which still wait."""
@@ -246,12 +260,40 @@ class QueueWorker:
         """Return whether this worker has a tool, and the limit of the tool was not reached a moment ago."""
         return self._registry.get(tool) is not None and self._busy.get(tool, 0.0) <= self._clock.monotonic()
 
-    async def _put_back_unknown(self, message: QueueMessage) -> None:
-        tool = message.call.tool
-        if tool not in self.unknown:
-            log.warning("this worker does not have the tool %s; its calls are left to other workers", tool)
-        self.unknown[tool] = self.unknown.get(tool, 0) + 1
-        await message.put_back(UNKNOWN_TOOL_DELAY)
+    async def _put_back_unknown(self, messages: Sequence[QueueMessage]) -> None:
+        """Leave executions to workers that have their tools. Messages of those that do not wait any more are removed.
+
+        If no worker has the tool, messages of ended executions would stay, and hide that others are missing.
+        """
+        removed = await self._ended([(message.call.session_id, message.call.id) for message in messages])
+        for message in messages:
+            tool = message.call.tool
+            if tool not in self.unknown:
+                log.warning("this worker does not have the tool %s; its calls are left to other workers", tool)
+            if (message.call.session_id, message.call.id) in removed:
+                await message.done()
+            else:
+                self.unknown[tool] = self.unknown.get(tool, 0) + 1
+                await message.put_back(self._unknown_again.next())
+
+    async def _ended(self, keys: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return those executions that do not wait, of those that are due for a check."""
+        now = self._clock.monotonic()
+        if len(self._checked) > MOST_UNKNOWN:  # other workers have taken some of these
+            self._checked.clear()
+        due = {key for key in keys if self._checked.setdefault(key, now) <= now - UNKNOWN_TOOL_CHECK}
+        if not due:
+            return due
+        try:
+            rows = await self._store.executions_by_key(list(due))
+        except StoreError as error:
+            log.debug("the store was not reached: %s", error)
+            return set()
+        waiting = {(row.session_id, row.id) for row in rows if row.completed_at is None and row.owner is None}
+        self._checked.update(dict.fromkeys(waiting, now))
+        for key in due - waiting:
+            del self._checked[key]
+        return due - waiting
 
     def _add(self, execution: Execution) -> None:
         if execution.queue:
@@ -268,5 +310,6 @@ class QueueWorker:
 
     def ended(self, execution: Execution) -> None:
         if self.running.pop(execution.id, None) is not None:
+            self._busy.pop(execution.name, None)  # there is room for another call of its tool
             self.done += 1
             self._changed.set()

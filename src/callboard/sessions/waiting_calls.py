@@ -28,7 +28,7 @@ class WaitingCalls:
         self._recovery = recovery
 
     async def report_unserved(self, queue: str, call: QueuedCall) -> None:
-        """Tell a session once that no worker serves the queue of one of its calls."""
+        """Tell a session once that no worker serves a queue, in which this is the oldest of its calls."""
         if (session := await self._loader.find_or_load(call.session_id)) is None:
             return
         message = f"The tool {call.tool} waits: no worker serves the queue {queue}. It starts when one does."
@@ -46,9 +46,9 @@ class WaitingCalls:
             if tool.total_timeout is not None and (tool.queue or DEFAULT_QUEUE) == queue
         }
         for limit in {seconds for seconds in limits.values() if oldest_at < now - seconds}:
-            calls = await self._store.queued_calls(queue, before=now - limit, limit=PAGE)
-            overdue = [(call.session_id, call.id) for call in calls if limits.get(call.tool) == limit]
-            if overdue:
+            tools = [name for name, seconds in limits.items() if seconds == limit]
+            calls = await self._store.queued_calls(queue, before=now - limit, limit=PAGE, tools=tools)
+            if overdue := [(call.session_id, call.id) for call in calls]:
                 sessions = await self._recovery.sessions_of(overdue)
                 claimed = await self._store.claim(overdue, self._owner)  # a worker may have been faster
                 await self._recovery.carry_on(claimed, sessions, _ignore)

@@ -3,12 +3,22 @@
 from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
+from pydantic_core import to_json
+
+from ..categories import CATEGORIES
+from ..errors import ErrorCategory, ToolError
 from .rows import OwnerRow
 
 LEFT = -1
 """The beat of a process that ended and left executions behind."""
 RECOVERING = -2
 """The beat of a process whose executions are being recovered, in steps."""
+
+_INTERRUPTED = ToolError(CATEGORIES[ErrorCategory.INTERRUPTED].message, category=ErrorCategory.INTERRUPTED)
+
+INTERRUPTED_CLAIM = to_json([{**_INTERRUPTED.to_model(), "retryable": _INTERRUPTED.retryable}])
+"""The errors of an execution whose worker died after the claim, if it has no other errors: the worker may have entered
+the handler of an idempotent tool before its attempt was stored."""
 
 
 class Claim(NamedTuple):
@@ -114,10 +124,12 @@ class Owners(Protocol):
 
         Nothing is given if the process has another beat than `beat`. Executions that wait for a person, and were not
         called by another execution, are given to no process: they become ready when their request closes. Executions
-        with a queue are given to no process either: they wait in their queues again, with their nested calls. The dead
-        process is removed with the last of its work. Without `conversations`, for an heir that has no model, its
-        inputs and its turns stay with it, except turns that are to be cancelled, and do not count as more work. With
-        `tools`, the same applies to sessions in which an execution of another tool was under way.
+        with a queue are given to no process either: they wait in their queues again, with their nested calls. Those
+        without errors that are not stored as executing get `INTERRUPTED_CLAIM` as their errors, unless the process
+        ended normally (`LEFT`). The dead process is removed with the last of its work. Without `conversations`, for an
+        heir that has no model, its inputs and its turns stay with it, except turns that are to be cancelled, and do not
+        count as more work. With `tools`, the same applies to sessions in which an execution of another tool was under
+        way.
 
         With None as `owner_id`, give up to `limit` executions to `heir` that no process owns and that are ready: to be
         cancelled, or with an answered request, or with requests none of which is open. The cost of that does not grow

@@ -57,8 +57,13 @@ class Queues(Protocol):
         """Return the queues in which executions wait, by name."""
         ...
 
-    async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
-        """Return the executions that wait in a queue and were called before a time, oldest first."""
+    async def queued_calls(
+        self, queue: str, *, before: float, limit: int, tools: Collection[str] | None = None
+    ) -> list[QueuedCall]:
+        """Return the executions that wait in a queue and were called before a time, oldest first.
+
+        With `tools`, only executions of these tools are returned.
+        """
         ...
 
     async def queued_calls_of(self, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:

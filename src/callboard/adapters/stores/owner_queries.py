@@ -12,9 +12,11 @@ from sqlalchemy import (
     FromClause,
     Row,
     Table,
+    Text,
     and_,
     bindparam,
     case,
+    cast,
     delete,
     exists,
     false,
@@ -28,7 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from ...storage.owners import LEFT, RECOVERING, Claim, QueuedCall, Recovered
+from ...storage.owners import INTERRUPTED_CLAIM, LEFT, RECOVERING, Claim, QueuedCall, Recovered
 from ...storage.queues import Claimed
 from ...storage.rows import INPUT, TOOL, TURN, ExecutionRow, OwnerRow
 from ...storage.store import NO_LIMIT
@@ -157,7 +159,7 @@ class OwnerQueries:
         stored = select(owners.c.beat).where(owners.c.id == owner_id).with_for_update()
         if connection.execute(stored).scalar_one_or_none() != beat:
             return Recovered(unreported, found=bool(unreported))
-        requeued = self._requeue(connection, executions.c.owner == owner_id)
+        requeued = self._requeue(connection, executions.c.owner == owner_id, has_died=beat != LEFT)
         wanted, listed = self._claimable(owner_id, conversations, tools)
         held, waits = wanted[_EXECUTIONS], executions.c.status == "waiting"
         urgent = _locked(connection, _EXECUTIONS, limit, held, not_(waits), parameters=listed)
@@ -191,7 +193,7 @@ class OwnerQueries:
             work: and_(condition, work.table.c.session_id.not_in(foreign)) for work, condition in wanted.items()
         }, _tool_keys(tools)
 
-    def _requeue(self, connection: Connection, held: ColumnElement[bool]) -> list[QueuedCall]:
+    def _requeue(self, connection: Connection, held: ColumnElement[bool], *, has_died: bool) -> list[QueuedCall]:
         """Let the executions of a dead worker wait in their queues again."""
         locked = _claims(_locked(connection, _EXECUTIONS, NO_LIMIT, held, executions.c.queue.is_not(None)))
         keys = [claim.key for claim in locked]
@@ -200,6 +202,12 @@ class OwnerQueries:
         listed, document = self._listed[_EXECUTIONS], {"keys": key_document(keys)}
         freed = update(executions).where(listed, incomplete).values(owner=None, ready=executions.c.cancelling)
         connection.execute(freed, document)
+        if has_died:
+            errors, is_new = executions.c.errors, executions.c.status != "executing"
+            noted = cast(literal(INTERRUPTED_CLAIM.decode()), errors.type)
+            connection.execute(
+                update(executions).where(listed, is_new, cast(errors, Text) == "[]").values(errors=noted), document
+            )
         return waiting_calls(connection, listed, document)
 
     @cached_property
@@ -302,6 +310,12 @@ def is_under_way(table: FromClause, owner_id: str) -> ColumnElement[bool]:
     """Return the condition that a process owns an execution, which waits neither for a person nor in a queue."""
     is_call = table.c.kind == TOOL, table.c.queue.is_(None), table.c.status != "waiting"
     return and_(table.c.owner == owner_id, table.c.completed_at.is_(None), *is_call)
+
+
+def tools_under_way(connection: Connection, owner_id: str) -> set[str]:
+    """See `Owners.tools_under_way`."""
+    found = select(executions.c.tool).where(is_under_way(executions, owner_id)).distinct()
+    return set(connection.execute(found).scalars())
 
 
 def _remove(connection: Connection, owner_id: str, beat: int) -> bool:

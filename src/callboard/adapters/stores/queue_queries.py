@@ -1,6 +1,6 @@
 """Queries of the executions that wait in queues for workers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import (
@@ -64,11 +64,14 @@ def queue_depths(connection: Connection) -> list[QueueDepth]:
     ]
 
 
-def queued_calls(connection: Connection, queue: str, before: float, limit: int) -> list[QueuedCall]:
+def queued_calls(
+    connection: Connection, queue: str, before: float, limit: int, tools: Collection[str] | None
+) -> list[QueuedCall]:
     """See `Queues.queued_calls`."""
-    waits = queued, executions.c.queue == queue, executions.c.queued_at < before
-    found = select(*_QUEUED_CALL).where(*waits).order_by(executions.c.queued_at).limit(limit)
-    return [QueuedCall(*row) for row in connection.execute(found)]
+    found = select(*_QUEUED_CALL).where(queued, executions.c.queue == queue, executions.c.queued_at < before)
+    if tools is not None:
+        found = found.where(executions.c.tool.in_(tools))
+    return [QueuedCall(*row) for row in connection.execute(found.order_by(executions.c.queued_at).limit(limit))]
 
 
 def queued_calls_of(connection: Connection, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:

@@ -45,7 +45,7 @@ from .brief_queries import brief_executions, brief_requests
 from .key_queries import KEY
 from .memory_search import search
 from .open_database import OpenDatabase
-from .owner_queries import is_under_way
+from .owner_queries import tools_under_way
 from .queue_queries import claimed_calls, queue_depths, queued_calls, queued_calls_of
 from .session_queries import SESSION, TO_WAKE, USAGE, recent_sessions, session_row
 from .statements import key_document
@@ -322,19 +322,20 @@ class SqlReads:
     async def claimed_calls(self, owner_id: str) -> list[Claim]:
         return await self._read(lambda c: claimed_calls(c, owner_id), [])
 
-    async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
-        return await self._read(lambda c: queued_calls(c, queue, before, limit), [])
+    async def queued_calls(
+        self, queue: str, *, before: float, limit: int, tools: Collection[str] | None = None
+    ) -> list[QueuedCall]:
+        return await self._read(lambda c: queued_calls(c, queue, before, limit, tools), [])
 
     async def queued_calls_of(self, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:
         return await self._read(lambda c: queued_calls_of(c, queue, users), {})
 
     async def tools_under_way(self, owner_id: str) -> set[str]:
-        statement = select(executions.c.tool).where(is_under_way(executions, owner_id)).distinct()
-        return await self._read(lambda c: set(c.execute(statement).scalars()), set())
+        return await self._read(lambda c: tools_under_way(c, owner_id), set())
 
     async def stopping(self, owner_id: str) -> list[Stopping]:
-        wanted = {"owner": owner_id}
-        return await self._read(lambda c: [Stopping(*row) for row in c.execute(self._stopping, wanted)], [])
+        found = self._stopping, {"owner": owner_id}
+        return await self._read(lambda c: [Stopping(*row) for row in c.execute(*found)], [])
 
     @property
     def _here(self) -> OpenDatabase:

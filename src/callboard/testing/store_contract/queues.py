@@ -1,8 +1,12 @@
 """Contract of a store: executions wait in queues, each goes to one worker, and those of dead workers wait again."""
 
+from typing import Any
+
+from pydantic_core import from_json
+
 from ...storage.change import Change
 from ...storage.errors import Conflict
-from ...storage.owners import Claim, QueuedCall
+from ...storage.owners import INTERRUPTED_CLAIM, LEFT, Claim, QueuedCall
 from ...storage.queues import QueueDepth
 from ...storage.store import Store
 from ..store_rows import NOW, add, create, execution_row, finished_row, owner_row, request_row, update
@@ -42,6 +46,25 @@ class QueueContract(Contract):
         assert claimed[1] == Claim("s", "b", rows[0].user_id, rows[0].kind)
         assert await store.claimed_calls("none") == []
 
+    async def test_e5_executions_that_a_dead_worker_had_claimed_say_so(self, store: Store) -> None:
+        failed = b'[{"category":"transient","message":"no","retryable":null}]'
+        rows = [
+            execution_row("a", owner="dead", queue="gpu", status="validating", attempt=0),
+            execution_row("b", owner="dead", queue="gpu", status="validating"),
+            execution_row("c", owner="dead", queue="gpu"),
+            execution_row("d", owner="dead", queue="gpu", status="waiting", errors=failed),
+            execution_row("e", owner="left", queue="gpu", status="validating", attempt=0),
+        ]
+        await store.join(owner_row("dead"))
+        await store.join(owner_row("left"))
+        await store.commit([create(), *map(add, rows)])
+        await store.leave("left")
+        for owner_id, beat in (("dead", 0), ("left", LEFT)):
+            assert (await store.recover(owner_id, beat, "heir")).requeued
+        found = {row.id: from_json(row.errors) for row in await store.executions("s", limit=9)}
+        lost, nothing = from_json(INTERRUPTED_CLAIM), list[Any]()
+        assert found == {"a": lost, "b": lost, "c": nothing, "d": from_json(failed), "e": nothing}
+
     async def test_d3_depths_and_calls_of_queues(self, store: Store) -> None:
         assert await store.queue_depths() == []
         rows = [
@@ -65,6 +88,10 @@ class QueueContract(Contract):
         assert [call.id for call in await store.queued_calls("gpu", before=NOW + 2, limit=9)] == ["2"]
         assert [call.id for call in await store.queued_calls("gpu", before=NOW + 9, limit=1)] == ["2"]
         assert await store.queued_calls("none", before=NOW + 9, limit=9) == []
+        await store.commit([add(execution_row("7", tool="draw", owner=None, queue="gpu", queued_at=NOW + 3))])
+        drawn = await store.queued_calls("gpu", before=NOW + 9, limit=1, tools=["draw", "none"])
+        assert drawn == [QueuedCall("s", "7", "draw", "gpu", "ann")]
+        assert await store.queued_calls("gpu", before=NOW + 9, limit=9, tools=[]) == []
 
     async def test_d3_calls_of_users_in_a_queue(self, store: Store) -> None:
         assert await store.queued_calls_of("gpu", {}) == {}

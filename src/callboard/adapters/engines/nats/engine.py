@@ -15,7 +15,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from nats.aio.client import Client
@@ -38,6 +38,8 @@ WAKE_TIMEOUT = 2.0
 """Seconds in which the server stores a wake; otherwise it is sent again."""
 RETRY_DELAY = 1.0
 """Seconds before the next attempt after the server refused or was away."""
+
+_STATUS = tuple(field.name for field in fields(WorkerStatus))
 
 
 class NatsEngine:
@@ -99,6 +101,7 @@ class NatsEngine:
                     connect_timeout=5,
                     error_cb=self._error,
                     disconnected_cb=self._disconnected,
+                    closed_cb=self._closed,
                     reconnected_cb=self._prepare,
                 )
             except (NatsError, OSError, TimeoutError) as error:
@@ -153,6 +156,16 @@ class NatsEngine:
         if self._ready.is_set() and not self._closing:
             log.warning("the connection to NATS is lost; executions are stored, and sent when it is back")
         self._ready.clear()
+
+    async def _closed(self) -> None:
+        """Connect again with a new client: most errors that a server reports make the client end for good."""
+        if self._closing or asyncio.current_task() is self._connecting:
+            return
+        if self._connecting is not None:
+            self._connecting.cancel()
+        self._ready.clear()
+        self._client = Client()
+        self._connecting = asyncio.get_running_loop().create_task(self._connect(), name="callboard: nats")
 
     async def _error(self, error: Exception) -> None:
         log.debug("NATS: %s", error)
@@ -279,27 +292,41 @@ class NatsEngine:
             await self._client.publish(message.reply, to_json(asdict(self._describe())))
 
     async def workers(self, timeout: float = 0.5) -> list[WorkerStatus]:
-        await self._ready.wait()
-        inbox = self._client.new_inbox()
-        answers = await self._client.subscribe(inbox)
         found: dict[str, WorkerStatus] = {}
         try:
-            await self._client.publish(self._worker_subject, b"", reply=inbox)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout):
-                    while True:
-                        message = await answers.next_msg(timeout=timeout)
-                        if message.data:
-                            status = WorkerStatus(**from_json(message.data))
-                            found[status.id] = status
+            inbox = self._client.new_inbox()
+            answers = await self._client.subscribe(inbox)
+            try:
+                await self._client.publish(self._worker_subject, b"", reply=inbox)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(timeout):
+                        while True:
+                            message = await answers.next_msg(timeout=timeout)
+                            if message.data and (status := worker_status(message.data)) is not None:
+                                found[status.id] = status
+            finally:
+                await answers.unsubscribe()
         except NatsError as error:
-            log.debug("NATS: %s", error)
-        finally:
-            await answers.unsubscribe()
+            raise EngineError(f"NATS does not answer: {error}") from error
+        if not self.connected:
+            raise EngineError("The connection to NATS broke while workers answered.")
         return [found[name] for name in sorted(found)]
 
 
+def worker_status(answer: bytes) -> WorkerStatus | None:
+    """Return the answer of a worker, which may be of a newer version; None if it cannot be read."""
+    try:
+        described = from_json(answer)
+        return WorkerStatus(**{name: described[name] for name in _STATUS if name in described})
+    except (TypeError, ValueError):
+        log.debug("an answer about workers cannot be read")
+        return None
+
+
 async def _close(client: Any) -> None:
-    """Close a client that may never have been connected, which it does not expect."""
-    with suppress(NatsError, AssertionError):
+    """Close a client that may have lost its connection, or may never have had one, which it does not expect.
+
+    What it has not sent then raises an error of the transport, on Python 3.13.0 a `TypeError` of asyncio.
+    """
+    with suppress(NatsError, OSError, AssertionError, TypeError):
         await client.close()

@@ -40,6 +40,8 @@ class Pull:
         self._subject = subject
         self._stream = stream
         self._arrived: asyncio.Queue[Msg | None] = asyncio.Queue()
+        self._client: Any = None
+        """The client of the subscription."""
         self._subscription: Any = None
         self._inbox = ""
 
@@ -74,8 +76,8 @@ class Pull:
             max_waiting=4_096,
         )
         await answered(client.jetstream().add_consumer(self._stream, config))
-        if self._subscription is None:
-            self._inbox = client.new_inbox()
+        if self._client is not client:
+            self._client, self._inbox = client, client.new_inbox()
             self._subscription = await client.subscribe(self._inbox, cb=self._arrived.put)
         while True:
             wanted = await room()

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from ....storage.owners import LEFT, RECOVERING, Claim, QueuedCall, Recovered, Stopping
+from ....storage.owners import INTERRUPTED_CLAIM, LEFT, RECOVERING, Claim, QueuedCall, Recovered, Stopping
 from ....storage.queues import Claimed, QueueDepth
 from ....storage.rows import INPUT, TOOL, TURN, ExecutionRow, InputRow, OwnerRow, TurnRow
 from ....types import RequestPurpose
@@ -101,7 +101,9 @@ class MemoryOwners:
                 session = state.sessions[row.session_id]
                 match row:
                     case ExecutionRow(queue=str(queue)) if owner is not None:
-                        session.executions[row.id] = replace(row, owner=None)
+                        is_new = beat != LEFT and row.status != "executing" and row.errors == b"[]"
+                        errors = INTERRUPTED_CLAIM if is_new else row.errors
+                        session.executions[row.id] = replace(row, owner=None, errors=errors)
                         if queue and not row.cancelling:
                             requeued.append(_queued_call(row))
                     case ExecutionRow() if owner is not None and _waits_for_person(row, statuses):
@@ -171,8 +173,11 @@ class MemoryOwners:
         claimed.sort(key=lambda row: row.session_id)
         return [Claim(row.session_id, row.id, row.user_id, row.kind) for row in claimed if row.attempt == 0]
 
-    async def queued_calls(self, queue: str, *, before: float, limit: int) -> list[QueuedCall]:
-        return [_queued_call(row) for row in self._waiting(queue) if row.queued_at < before][:limit]
+    async def queued_calls(
+        self, queue: str, *, before: float, limit: int, tools: Collection[str] | None = None
+    ) -> list[QueuedCall]:
+        rows = (row for row in self._waiting(queue) if row.queued_at < before and (tools is None or row.tool in tools))
+        return [_queued_call(row) for row in rows][:limit]
 
     async def queued_calls_of(self, queue: str, users: Mapping[str, int]) -> dict[str, list[QueuedCall]]:
         calls: dict[str, list[QueuedCall]] = {user_id: [] for user_id in users}
