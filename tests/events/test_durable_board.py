@@ -537,3 +537,25 @@ async def test_b8_reader_of_a_deleted_session_gets_an_error(shared_url: str) -> 
         assert await runtime.store.delete("s") is True
         with pytest.raises(CursorExpired):
             await read(session, 1)
+
+
+async def test_b8_sweeps_write_nothing_for_sessions_without_old_events(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ManualClock()
+    async with Runtime(TOOLS, store=shared_url, clock=clock, keep_for=600.0) as runtime:
+        trim, written = runtime.store.trim, list[str]()
+
+        async def noted_trim(session_id: str, *, keep: int, before: float) -> int:
+            written.append(session_id)
+            return await trim(session_id, keep=keep, before=before)
+
+        monkeypatch.setattr(runtime.store, "trim", noted_trim)
+        for n in range(3):
+            await (await runtime.open(f"s{n}", "ann")).notice("n")
+        await trimmed(runtime, clock, 120.0)
+        assert written == []
+        await trimmed(runtime, clock, 600.0)
+        assert sorted(written) == ["s0", "s1", "s2"]
+        await trimmed(runtime, clock, 120.0)
+        assert len(written) == 3, "they have no more events"

@@ -1,5 +1,6 @@
 """Periodic clean-up: idle sessions, old events, old idempotency keys, and requests that have expired."""
 
+import asyncio
 from collections.abc import Iterable
 
 from ..clock import Timer
@@ -12,6 +13,8 @@ from .session_loader import Retention, SessionLoader
 
 TRIM_BATCH = 200
 """Number of stored sessions that are trimmed in one sweep. The sweeps take turns, so that all sessions are trimmed."""
+READ_BATCH = 1_000
+"""Number of sessions of which one query says whether they have old events."""
 KEY_LIFETIME = 86_400.0
 """Seconds for which an idempotency key is kept: a request that is repeated later counts as a new one."""
 MIN_POLL_INTERVAL = 0.1
@@ -48,6 +51,8 @@ class Housekeeping:
         self._idle_after = idle_after
         self._trimmed_up_to = ""
         """The last stored session that was trimmed."""
+        self._trimming = asyncio.Lock()
+        """Lets one sweep at a time trim sessions."""
         self._timer: Timer | None = None
         self._expiry: Timer | None = None
         self._closed = False
@@ -84,14 +89,21 @@ class Housekeeping:
 
     async def trim(self, in_memory: Iterable[str]) -> None:
         """Delete old events: of the sessions in memory, and of some others."""
-        keep, seconds = self._retention.events, self._retention.seconds
+        seconds, keep = self._retention.seconds, self._retention.events
         if keep is None and seconds is None:
             return
+        async with self._trimming:
+            await self._trim(in_memory, NO_LIMIT if keep is None else keep, seconds)
+
+    async def _trim(self, in_memory: Iterable[str], keep: int, seconds: float | None) -> None:
         before = 0.0 if seconds is None else self._clock.time() - seconds
         others = [row.id for row in await self._store.sessions(after=self._trimmed_up_to, limit=TRIM_BATCH)]
         self._trimmed_up_to = others[-1] if others else ""
-        for session_id in {*in_memory, *others}:
-            await self._store.trim(session_id, keep=NO_LIMIT if keep is None else keep, before=before)
+        session_ids = [*{*in_memory, *others}]
+        for start in range(0, len(session_ids), READ_BATCH):
+            some = session_ids[start : start + READ_BATCH]
+            for session_id in await self._store.sessions_to_trim(some, keep=keep, before=before):
+                await self._store.trim(session_id, keep=keep, before=before)
 
     async def expire_requests(self) -> None:
         """Close requests that have expired, and schedule the next expiry: no process may hold their executions."""

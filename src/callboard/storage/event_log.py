@@ -46,6 +46,13 @@ class EventLog(Protocol):
         """Return the ends of the boards of those sessions that exist."""
         ...
 
+    async def sessions_to_trim(self, session_ids: Collection[str], *, keep: int, before: float) -> list[str]:
+        """Return those of these sessions, by id, that have more than `keep` events or whose oldest event is too old.
+
+        It reads no more than one event of each session.
+        """
+        ...
+
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:
         """Delete events beyond the newest `keep`, and events older than a time. Return the first kept number.
 

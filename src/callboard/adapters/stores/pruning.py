@@ -1,9 +1,13 @@
 """Deletes sessions, old events and old idempotency keys."""
 
-from sqlalchemy import Connection, delete, select, update
+from collections.abc import Collection
+
+from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select, update
 
 from ...events.kinds import EventKind
+from ...storage.text import is_storable
 from .event_header import input_id
+from .statements import key_document
 from .tables import events, idempotency_keys, inputs, made_at, sessions, undelivered
 
 
@@ -18,6 +22,18 @@ def delete_session(connection: Connection, session_id: str, created_at: float | 
 def forget_idempotency_keys(connection: Connection, before: float) -> int:
     """Delete the idempotency keys that are older than a time."""
     return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.at < before)).rowcount
+
+
+def sessions_to_trim(
+    connection: Connection, listed: ColumnElement[bool], session_ids: Collection[str], keep: int, before: float
+) -> list[str]:
+    """See `EventLog.sessions_to_trim`. `listed` is the condition that a session is one in the parameter `keys`."""
+    oldest = events.c.session_id == sessions.c.id, events.c.seq == sessions.c.first_seq
+    is_old = exists().where(*oldest, events.c.at < before)
+    is_long = sessions.c.last_seq - sessions.c.first_seq >= keep
+    found = select(sessions.c.id).where(listed, or_(is_long, is_old), sessions.c.last_seq >= sessions.c.first_seq)
+    keys = {"keys": key_document((session_id,) for session_id in session_ids if is_storable(session_id))}
+    return sorted(connection.execute(found, keys).scalars())
 
 
 def trim(connection: Connection, session_id: str, keep: int, before: float) -> int:

@@ -28,6 +28,7 @@ from .group_commit import GroupCommit
 from .open_database import OpenDatabase
 from .owner_queries import OwnerQueries
 from .reads import SqlReads
+from .tables import sessions
 
 T = TypeVar("T")
 
@@ -76,6 +77,10 @@ class SqlStore(SqlReads):
             return removed
 
         return await self._write(remove, False)
+
+    async def sessions_to_trim(self, session_ids: Collection[str], *, keep: int, before: float) -> list[str]:
+        listed = self._database.key_filter(sessions.c.id)
+        return await self._read(lambda c: pruning.sessions_to_trim(c, listed, session_ids, keep, before), [])
 
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:
         return await self._write(lambda c: pruning.trim(c, session_id, keep, before), 1)

@@ -1,10 +1,11 @@
 """Contract of a store: events have consecutive numbers, are read in pages and are trimmed from the oldest."""
 
 import json
+from collections.abc import Sequence
 
 from ...storage.change import Change, Delivery
 from ...storage.event_log import PAGE_BYTES, Head, Page
-from ...storage.store import Store
+from ...storage.store import NO_LIMIT, Store
 from ..store_rows import NOW, add, create, event, execution_row, input_row, post
 from .contract import Contract, commit_one, event_at, numbered, stored_session
 
@@ -67,6 +68,27 @@ class EventLogContract(Contract):
         assert await commit_one(store, post(6)) == 6, "numbers continue"
         assert numbered(await store.events("s", 5, 100)) == [event_at(6, 6)]
         assert await store.trim("unknown", keep=1, before=0.0) == 1
+
+    async def test_b8_sessions_with_old_events_are_found(self, store: Store) -> None:
+        await store.commit([create("a"), Change("a", events=[event(at=NOW + n) for n in range(3)]), create("b")])
+        await store.commit([create("c"), Change("c", events=[event(at=NOW + 5)])])
+        every = ["c", "b", "a", "unknown", "a", "\x00"]
+
+        async def found(keep: int, before: float, ids: Sequence[str] = every) -> list[str]:
+            return await store.sessions_to_trim(ids, keep=keep, before=before)
+
+        assert await found(3, NOW) == []
+        assert await found(2, NOW) == ["a"]
+        assert await found(0, NOW) == ["a", "c"], "one has no events"
+        assert await found(NO_LIMIT, NOW + 1) == ["a"]
+        assert await found(NO_LIMIT, NOW + 9) == ["a", "c"]
+        assert await found(0, NOW + 9, ["c"]) == ["c"]
+        assert await found(0, NOW + 9, []) == []
+        await store.trim("a", keep=1, before=0.0)
+        assert await found(1, NOW + 2) == []
+        assert await found(NO_LIMIT, NOW + 3) == ["a"]
+        await store.trim("a", keep=0, before=0.0)
+        assert await found(0, NOW + 9, ["a"]) == []
 
     async def test_b8_trim_deletes_oldest_events_by_age(self, store: Store) -> None:
         times = [NOW, NOW + 1, NOW + 0.5, NOW + 2]

@@ -59,6 +59,11 @@ class MemoryStore(MemoryOwners, MemoryNotes, MemoryDocuments):
         found = ((session_id, self._session(session_id)) for session_id in session_ids)
         return {session_id: Head(session.last_seq, session.made_at) for session_id, session in found if session}
 
+    async def sessions_to_trim(self, session_ids: Collection[str], *, keep: int, before: float) -> list[str]:
+        found = ((session_id, self._session(session_id)) for session_id in sorted(set(session_ids)))
+        boards = [(session_id, session.events) for session_id, session in found if session and session.events]
+        return [each for each, events in boards if len(events) > keep or event_header(events[0]).at < before]
+
     async def trim(self, session_id: str, *, keep: int, before: float) -> int:
         session = self._session(session_id)
         if session is None:
