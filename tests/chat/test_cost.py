@@ -17,11 +17,13 @@ from pydantic_ai.models import Model
 import callboard
 from callboard import Runtime, Session
 from callboard.chat import completion, rendering
+from callboard.events.event import Event
+from callboard.sessions import conversation_scope
 from callboard.sessions.conversation_scope import ConversationScope
 from tests.conversations import repeat_turn
 
 from .pairing import problems, render
-from .scripted import TOOLS, Script, Step, conversation_of, flattened, transcript_of
+from .scripted import TOOLS, Script, Step, conversation_of, flattened, gate, transcript_of, until
 
 pytestmark = pytest.mark.anyio
 
@@ -202,3 +204,37 @@ async def test_c5_entries_of_another_process_are_read_in_slices_too(shared_url: 
         assert known.state.rendering is not before
         assert known.state.entries == list(await transcript_of(theirs))
         assert flattened(known.state.rendering.messages()) == flattened(render(known.state.entries))
+
+
+async def test_h1_events_since_the_last_turn_are_searched_once_for_waiting_inputs(
+    monkeypatch: pytest.MonkeyPatch, store_url: str
+) -> None:
+    searched = 0
+    is_for_model = conversation_scope._is_for_model
+
+    def count(event: Event) -> bool:
+        nonlocal searched
+        searched += 1
+        return is_for_model(event)
+
+    steps: list[Step] = [gate("never")]
+    async with Runtime(TOOLS, model=Script(["Hello."], steps).model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        await session.say("Hi.")
+        for number in range(300):
+            await session.notice(f"note {number}")
+        monkeypatch.setattr(conversation_scope, "_is_for_model", count)
+        assert (await session.latest_messages()).messages[-1]["text"] == "Hello."
+        searched = 0
+        for _ in range(3):
+            assert (await session.latest_messages()).messages[-1]["text"] == "Hello."
+        assert searched == 0
+        await session.post({"kind": "user_input", "text": "One."})
+        await until(session, "turn_started", 2)
+        searched = 0
+        await session.post({"kind": "user_input", "text": "Two."})  # the turn does not read it
+        for _ in range(2):
+            assert [each["text"] for each in (await session.latest_messages()).messages[-2:]] == ["One.", "Two."]
+        assert searched < 100
+        assert [each["text"] for each in (await conversation_of(session).messages(waiting=True))[-1:]] == ["Two."]
+        await session.interrupt()

@@ -9,7 +9,9 @@ import pytest
 from callboard import Runtime, Session, ToolContext, tool
 from callboard.chat.conversation import Conversation
 from callboard.chat.turn_lease import TurnLease
+from callboard.sessions.conversation_scope import ConversationScope
 from callboard.sessions.session import live_session
+from callboard.storage.change import Change
 from callboard.testing import ManualClock
 
 from .scripted import TOOLS, Script, Step, check, conversation_of, gate, until
@@ -213,6 +215,89 @@ async def test_c3_an_interrupt_does_not_wait_for_ever_for_a_call() -> None:
         assert (await turn).status == "interrupted"
         assert clock.monotonic() < 30.0
         gate("end").set()
+        await _goes_on(session)
+
+
+async def test_c3_an_interrupt_that_comes_while_a_turn_fails_lets_it_end(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing, stopped, end, stop = asyncio.Event(), asyncio.Event(), TurnLease.end, Conversation.stop
+
+    async def slowly(lease: TurnLease, *given: Any) -> None:
+        failing.set()
+        await stopped.wait()
+        await end(lease, *given)
+
+    def noted(conversation: Conversation) -> None:
+        stop(conversation)
+        stopped.set()
+
+    script = Script([ValueError("broken")])
+    async with Runtime(TOOLS, model=script.model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        with monkeypatch.context() as patched:
+            patched.setattr(TurnLease, "end", slowly)
+            patched.setattr(Conversation, "stop", noted)
+            turn = asyncio.ensure_future(session.say("Go."))
+            await failing.wait()
+            assert await session.interrupt()
+            assert (await turn).status == "failed"
+        await until(session, "turn_failed")
+        await _goes_on(session)
+
+
+async def test_c3_an_interrupt_is_not_lost_if_results_are_taken_meanwhile(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taking, stopped = asyncio.Event(), asyncio.Event()
+    write, stop = ConversationScope.write, Conversation.stop
+
+    def noted(conversation: Conversation) -> None:
+        stop(conversation)
+        stopped.set()
+
+    async def slowly(scope: ConversationScope, change: Change) -> int:
+        if change.consumed and not taking.is_set():
+            taking.set()
+            await stopped.wait()
+            await session.take_results()
+        return await write(scope, change)
+
+    script = Script(["Hello."])
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u", wake="wait")
+        await session.say("Hi.")
+        gate("a").set()
+        late = await session.call("build", {"what": "a"})
+        await session.result(late.execution_id)
+        monkeypatch.setattr(ConversationScope, "write", slowly)
+        monkeypatch.setattr(Conversation, "stop", noted)
+        turn = asyncio.ensure_future(session.say("Go."))
+        await taking.wait()
+        assert await session.interrupt()
+        assert (await turn).status == "interrupted"
+        assert len(script.requests) == 1
+        await _goes_on(session)
+
+
+async def test_c3_an_interrupted_turn_ends_if_results_are_taken_meanwhile(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = ConversationScope.write
+
+    async def late(scope: ConversationScope, change: Change) -> int:
+        if change.consumed:
+            await session.take_results()
+        return await write(scope, change)
+
+    script = Script([("slow", "{}")])
+    async with Runtime(TOOLS, model=script.model(), store=shared_url) as runtime:
+        session = await runtime.open("s", "u")
+        monkeypatch.setattr(ConversationScope, "write", late)
+        turn = asyncio.ensure_future(session.say("Go."))
+        await until(session, "tool_executing")
+        assert await session.interrupt()
+        assert (await turn).status == "interrupted"
         await _goes_on(session)
 
 

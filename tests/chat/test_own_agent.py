@@ -241,6 +241,23 @@ async def test_m4_only_results_that_wake_are_waited_for() -> None:
             assert [part.content for part in returns(messages)] == ["tidy"]
 
 
+async def test_m4_calls_whose_results_wake_nothing_are_not_waited_for() -> None:
+    @tool(mode="background", wake="wait")
+    async def watch() -> None:
+        """Watch for ever."""
+        await gate("never").wait()
+
+    async with Runtime([*TOOLS, watch]) as runtime:
+        session = await runtime.open("s", "u")
+        tools = callboard.toolset(session)
+        await session.call("watch")
+        async with asyncio.timeout(90):
+            assert not await tools.until_results()
+        await session.call("build", {"what": "a"})
+        gate("a").set()
+        assert await tools.until_results()
+
+
 async def test_m4_a_result_that_the_model_fetched_is_not_a_late_result(double: Double) -> None:
     double.add(Turn(Thinking("A plan."), Call("build", {"what": "a"})), Turn(Thinking("Fine."), "It runs."))
     async with Runtime(TOOLS) as runtime:

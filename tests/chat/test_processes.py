@@ -575,3 +575,22 @@ async def test_c3_a_stop_is_carried_out_by_the_next_process_if_the_first_ended(
         if model:
             await check(theirs)
             assert (await theirs.say("And now?")).status == "finished"
+
+
+async def test_e3_a_result_that_another_process_delivers_is_no_pending_work(shared_url: str) -> None:
+    script = Script()
+    async with (
+        Runtime(TOOLS, model=script.model(), store=shared_url) as first,
+        Runtime(TOOLS, model=script.model(), store=shared_url) as second,
+    ):
+        one, two = [await each.open("s", "u", wake="wait") for each in (first, second)]
+        await one.say("First.")
+        gate("a").set()
+        late = await one.call("build", {"what": "a"})
+        await one.result(late.execution_id)
+        assert one.has_pending_work
+        await two.say("Second.")
+        assert last_contents(script.requests[1]) == ["built a", "Second."]
+        await one.say("Third.")
+        assert last_contents(script.requests[2]) == ["Third."]
+        assert not one.has_pending_work

@@ -98,3 +98,31 @@ async def test_c3_an_interrupt_ends_a_turn_that_waits_for_the_store(
         await rests(session)
         assert (len(script.requests), session.is_processing) == (1, False)
         await check(session)
+
+
+async def test_b6_the_attempts_of_a_turn_do_not_multiply_while_the_store_is_away(
+    shared_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = 0
+
+    async def fails(results: LateResults) -> Any:
+        nonlocal attempts
+        attempts += 1
+        raise StoreUnavailable("gone for a while")
+
+    clock = ManualClock()
+    async with Runtime(TOOLS, model=Script().model(), store=shared_url, clock=clock) as runtime:
+        session = await runtime.open("s", "u")
+        await session.say("First.")
+        with monkeypatch.context() as away:
+            away.setattr(LateResults, "waiting", fails)
+            for _ in range(5):  # as late results do
+                conversation_of(session).wake()
+                await rests(session)
+                await clock.advance(0.1)
+            assert attempts == 5
+            for _ in range(26):
+                await clock.advance(0.1)
+                await rests(session)
+            assert attempts == 8
+        assert (await session.say("Second.")).status == "finished"

@@ -2,12 +2,14 @@
 
 import ast
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic_ai.exceptions import (
+    FallbackExceptionGroup,
     ModelAuthenticationError,
     ModelConnectionError,
     ModelHTTPError,
@@ -16,7 +18,7 @@ from pydantic_ai.exceptions import (
     ModelRateLimitError,
     ModelTimeoutError,
 )
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelResponse, ThinkingPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from callboard import Registry, Runtime, ToolContext, tool
@@ -139,6 +141,12 @@ async def test_c5_a_model_that_dies_in_the_middle_of_a_call_leaves_a_valid_trans
         (ModelConnectionError("m", "refused"), "cannot be reached"),
         (ModelTimeoutError("m", "slow"), "in time"),
         (ModelHTTPError(418, "m"), "(ModelHTTPError)"),
+        (
+            FallbackExceptionGroup(
+                "All failed", [ModelTimeoutError("m", "slow"), ModelConnectionError("m", "refused")]
+            ),
+            "be reached",
+        ),
     ],
 )
 async def test_c2_the_reason_of_a_failed_model_request_is_reported(
@@ -151,7 +159,44 @@ async def test_c2_the_reason_of_a_failed_model_request_is_reported(
     assert reason in turn.error
     assert "sk-1" not in turn.error
     assert "Traceback" not in caplog.text, "a traceback does not help with an error of the provider"
-    assert type(error).__name__ in caplog.text
+    for each in error.exceptions if isinstance(error, FallbackExceptionGroup) else [error]:
+        assert type(each).__name__ in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (ModelResponse(parts=[], finish_reason="content_filter"), "the provider's filter"),
+        (ModelResponse(parts=[ThinkingPart("Hm.")], finish_reason="length"), "the limit of output tokens"),
+        (ModelResponse(parts=[], finish_reason="error"), "ended the response with an error"),
+        (ModelResponse(parts=[], state="suspended"), "in the background"),
+    ],
+)
+async def test_c2_a_response_without_text_that_its_provider_ended_fails_the_turn(
+    response: ModelResponse, reason: str, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stream:
+        async def __aiter__(self) -> AsyncIterator[Any]:
+            for event in ():
+                yield event
+
+        def get(self) -> ModelResponse:
+            return response
+
+    @asynccontextmanager
+    async def request(*_: Any, **__: Any) -> AsyncGenerator[Stream]:
+        yield Stream()
+
+    async with Runtime(TOOLS, model=Script(["Hello."]).model(), store=store_url) as runtime:
+        session = await runtime.open("s", "u")
+        with monkeypatch.context() as patched:
+            patched.setattr(completion, "model_request_stream", request)
+            turn = await session.say("Go.")
+        assert (turn.status, turn.usage.requests) == ("failed", 1)
+        assert reason in (turn.error or "")
+        assert await conversation_of(session).retry()
+        assert (await until(session, "text"))[0].data["text"] == "Hello."
+        await check(session)
 
 
 async def test_x4_the_text_of_a_model_error_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:

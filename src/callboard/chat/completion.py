@@ -24,6 +24,17 @@ from pydantic_ai.settings import ModelSettings
 from ..turns import TurnLimits, Usage, check_calls, check_turn
 
 
+class EmptyResponse(Exception):
+    """A response without text or calls whose provider did not complete it. The message says why."""
+
+
+_UNFINISHED = {
+    "content_filter": "the provider's filter blocked the response",
+    "length": "the response reached the limit of output tokens before any text",
+    "error": "the provider ended the response with an error",
+}
+
+
 class TurnIO(Protocol):
     """Everything that a turn reads and writes."""
 
@@ -116,7 +127,20 @@ async def _request(io: TurnIO, model: Model, messages: list[ModelMessage]) -> Mo
             failed = not isinstance(error, asyncio.CancelledError)
             await io.store_partial_response(_texts_of(stream.get()), failed=failed)
             raise
-        return stream.get()
+        response = stream.get()
+        if (reason := _reason_of_emptiness(response)) is not None:
+            await io.store_partial_response(_texts_of(response), failed=True)
+            raise EmptyResponse(reason)
+        return response
+
+
+def _reason_of_emptiness(response: ModelResponse) -> str | None:
+    """Return why a response has neither text nor calls, if its provider did not complete it."""
+    if response.text or response.tool_calls or response.files:
+        return None
+    if response.state == "suspended":
+        return "the provider continues the response in the background, which is not supported"
+    return _UNFINISHED.get(response.finish_reason or "")
 
 
 def usage_of(response: ModelResponse) -> Usage:

@@ -263,7 +263,7 @@ class Conversation:
                         break
                 except TurnLeaseLost:
                     log.info("another process took over a turn of session %s", self._session.id)
-                if await self._session.check_deleted():
+                if self._leaving() or await self._session.check_deleted():
                     return None
                 await self._wait_for_others()
             if turn is None and self._session.durable and not self._leaving():  # another process delivers it
@@ -327,6 +327,7 @@ class Conversation:
         except (TurnLeaseLost, StoreUnavailable):  # the turn goes on elsewhere, or here when the store answers
             raise
         except Exception as failure:
+            self._is_cancellable = False  # a cancellation of what follows would leave the turn open
             status, error = TurnStatus.FAILED, reason_of(failure)
             answers, results = await io.answer_open_calls(error)
             category = ErrorCategory.RESOURCE if isinstance(failure, LimitReached) else ErrorCategory.EXECUTION

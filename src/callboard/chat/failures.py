@@ -7,6 +7,7 @@ from pydantic_ai.exceptions import ModelAPIError
 
 from ..errors import CallboardError
 from ..storage.errors import StoreError
+from .completion import EmptyResponse
 
 log = logging.getLogger("callboard.chat")
 
@@ -32,6 +33,11 @@ def reason_of(error: Exception) -> str:
         return "The store cannot be used at the moment. Try again."
     if isinstance(error, CallboardError):
         return str(error)
+    if isinstance(error, exceptions.FallbackExceptionGroup):  # all models failed: the last one says why
+        return [reason_of(each) for each in error.exceptions][-1]
+    if isinstance(error, EmptyResponse):
+        log.error("a turn failed: %s", error)
+        return f"The request to the model failed: {error}."
     if isinstance(error, ModelAPIError):  # an error of the provider: a traceback would not help
         log.error("a request to the model %s failed: %s: %s", error.model_name, type(error).__name__, error)
         for kind, reason in _REASONS:

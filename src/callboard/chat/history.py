@@ -6,10 +6,11 @@ transcript when a turn delivers them.
 
 import asyncio
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ToolCallPart
 
+from ..events.event import Event
 from ..events.kinds import EventKind
 from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import Change, Delivery, TurnWrite
@@ -26,6 +27,16 @@ SLICE_BYTES = 262_144
 """The bytes of entries that are decoded before the event loop runs other tasks, unless a single entry has more."""
 
 
+class _Shown(NamedTuple):
+    """The result of a search for inputs that the model has not received."""
+
+    after: int
+    """The number of the event after which it began."""
+    searched: int
+    """The number of the last event that was searched."""
+    inputs: Sequence[Event]
+
+
 class History:
     """The transcript of one session, and how far its board was searched for inputs."""
 
@@ -40,6 +51,7 @@ class History:
         self._loaded = False
         self._searched = 0
         """The number of the last event that was searched for inputs."""
+        self._shown = _Shown(0, 0, ())
 
     def turn_count(self, turn_id: str) -> int:
         """The number of turns, including this one. A turn that resumed after a pause counts once."""
@@ -119,9 +131,12 @@ class History:
         return bool(self.inputs)
 
     async def inputs_after(self, seq: int) -> list[dict[str, Any]]:
-        """The inputs on the board after an event, as messages."""
-        _, events = await self._scope.written_after(seq)
-        posted = [event for event in events if event.kind == EventKind.USER_INPUT]
+        """The inputs on the board after an event, as messages. Events that an earlier call searched are not read."""
+        known = self._shown if seq >= self._shown.after else _Shown(seq, seq, ())
+        searched, events = await self._scope.written_after(max(seq, known.searched))
+        new = [event for event in events if event.kind == EventKind.USER_INPUT]
+        posted = [event for event in (*known.inputs, *new) if event.seq > seq]
+        self._shown = _Shown(seq, searched, posted)
         return [{"id": f"e{each.seq}", "role": "user", "text": each.data["text"]} for each in posted]
 
     async def add(

@@ -90,7 +90,7 @@ class SessionToolset(AbstractToolset[Any]):
             outcomes = await self._live.results.outcomes(await self._live.results.waiting())
             if any(self._live.wakes(each.tool) is Wake.WAKE for each in outcomes):
                 return True
-            if not unfinished:
+            if not any(self._live.wakes(each.tool) is Wake.WAKE for each in unfinished):
                 return False
             await self._until_call_ends(after)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +19,7 @@ from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..sessions.conversation_scope import ConversationScope
-from ..sessions.ids import SessionNotFound, is_valid_id
+from ..sessions.ids import SessionNotFound
 from ..storage.errors import Conflict
 from ..tools.context import ClientContext
 from ..tools.snapshot import Snapshot
@@ -32,11 +31,12 @@ from .history import History
 from .media import readable_kinds, with_kinds
 from .messages import message_id
 from .rendering import TASK_RESULT
+from .storable import storable_response
 from .thinking import settings_for
 from .toolset import tool_definitions
 from .transcript import CallAnswer, LateResult, LostResponse, Reply
 from .turn_lease import TurnLease
-from .wellformed import storable_parts, valid_text
+from .wellformed import valid_text
 
 log = logging.getLogger("callboard.chat")
 
@@ -128,7 +128,7 @@ class SessionTurnIO:
         self._session.board.deliver_live(self._text("delta", valid_text(delta)))
 
     async def store_response(self, response: ModelResponse) -> Sequence[ToolCallPart]:
-        response = _storable(response, self._history.state.rendering.call_ids)
+        response = storable_response(response, self._history.state.rendering.call_ids)
         await self._write_reply(Reply(response))
         return [part for part in response.parts if isinstance(part, ToolCallPart)]
 
@@ -136,7 +136,7 @@ class SessionTurnIO:
         if self._leaving():  # the request is repeated later
             return
         if response.parts:
-            await self._write_reply(Reply(_storable(response, ()), failed))
+            await self._write_reply(Reply(storable_response(response), failed))
         else:
             usage = usage_of(response)
             await self._lease.write([LostResponse(usage.input_tokens, usage.output_tokens, usage.cost)])
@@ -174,6 +174,7 @@ class SessionTurnIO:
         try:
             await self._lease.write(answered, results=await self._late_results_among(outcomes, fetched))
         except Conflict:  # another reader took some of the results
+            _raise_cancellation()
             await self._lease.write(answered)
         return continues
 
@@ -267,8 +268,15 @@ class SessionTurnIO:
             try:
                 await self._lease.write([*late, *inputs], results=ids)
             except Conflict:  # another reader took some of the results
+                _raise_cancellation()
                 continue
             return
+
+
+def _raise_cancellation() -> None:
+    """Raise the cancellation of this task that came during a write, whose error was raised in its place."""
+    if (task := asyncio.current_task()) is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _instructions(own: str | None, client: ClientContext | None) -> str | None:
@@ -285,16 +293,3 @@ def _not_made(call: ToolCallPart, reason: str | None) -> CallAnswer:
     message = "The call was not made: the turn was interrupted." if reason is None else f"Not made: {reason}"
     content = {"category": category.value, "message": message}
     return CallAnswer(call.tool_call_id, call.tool_name, content, failed=True)
-
-
-def _storable(response: ModelResponse, used_ids: Collection[str]) -> ModelResponse:
-    """Make a response storable. Calls with invalid or repeated ids get new ids."""
-    fresh: set[str] = set()
-    parts: list[Any] = []
-    for part in storable_parts(response.parts):
-        if isinstance(part, ToolCallPart):
-            if part.tool_call_id in used_ids or part.tool_call_id in fresh or not is_valid_id(part.tool_call_id):
-                part = replace(part, tool_call_id=f"call_{secrets.token_hex(8)}")
-            fresh.add(part.tool_call_id)
-        parts.append(part)
-    return replace(response, parts=parts)

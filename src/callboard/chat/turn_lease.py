@@ -148,7 +148,11 @@ class TurnLease:
         try:
             if self._turn_start is None or status is not TurnStatus.FINISHED:
                 self._row = replace(self._row, status=status.value, completed_at=self._scope.now())
-                await self.write(entries, results=results, events=[self._event(turn_end(status), data)])
+                ended = [self._event(turn_end(status), data)]
+                try:
+                    await self.write(entries, results=results, events=ended)
+                except Conflict:  # another reader took some of the results
+                    await self.write(entries, events=ended)
                 self._last_ended = self._history.state.turn_number
         finally:
             self._row = self._turn_start = None

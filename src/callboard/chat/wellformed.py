@@ -6,6 +6,7 @@ Each function returns its input unchanged where all providers accept it. The sto
 
 import json
 import re
+import reprlib
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, Tool
 from pydantic_core import from_json
 
 from ..content import undeclared_blocks
+from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
 from .media import with_files
 
 if TYPE_CHECKING:
@@ -89,12 +91,21 @@ def valid_arguments(arguments: str | Mapping[str, Any] | None) -> str | dict[str
     try:
         given: Any = from_json(arguments, allow_inf_nan=False) if isinstance(arguments, str) else arguments
         if isinstance(given, Mapping):
-            json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
-            return arguments if isinstance(arguments, str) else dict(arguments)
+            written = json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
+            if isinstance(arguments, str):
+                return arguments
+            if not exceeds_depth(written, MAX_DEPTH):
+                return dict(arguments)
     except (ValueError, TypeError, RecursionError):  # not JSON, infinite numbers, lone surrogates, nested too deeply
         pass
-    text = arguments if isinstance(arguments, str) else repr(dict(arguments))
-    return {INVALID_JSON: valid_text(text)}
+    return {INVALID_JSON: valid_text(arguments if isinstance(arguments, str) else _text_of(arguments))}
+
+
+def _text_of(arguments: Mapping[str, Any]) -> str:
+    try:
+        return repr(dict(arguments))
+    except RecursionError:
+        return reprlib.repr(dict(arguments))
 
 
 def valid_result(content: Any) -> Any:
@@ -145,19 +156,6 @@ def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> l
             made.append(part)
     while made and isinstance(made[-1], ThinkingPart):  # Anthropic and OpenAI refuse a thought that leads to nothing
         made.pop()
-    return made
-
-
-def storable_parts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
-    """Make a response storable: only characters that no store accepts are replaced."""
-    made: list[ModelResponsePart] = []
-    for part in parts:
-        if isinstance(part, TextPart | ThinkingPart):
-            part = updated(part, content=valid_text(part.content))
-        elif isinstance(part, ToolCallPart):
-            args = valid_text(part.args) if isinstance(part.args, str) else valid_arguments(part.args)
-            part = updated(part, tool_name=valid_text(part.tool_name), args=args)
-        made.append(part)
     return made
 
 

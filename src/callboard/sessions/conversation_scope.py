@@ -16,11 +16,12 @@ _FOR_MODEL = (EventKind.USER_INPUT, EventKind.SYSTEM_ERROR)
 class ConversationScope:
     """Reads the input of a conversation from its session, and writes its results."""
 
-    __slots__ = ("_services", "session")
+    __slots__ = ("_services", "_wakes_later", "session")
 
     def __init__(self, session: LiveSession) -> None:
         self.session = session
         self._services = session.services
+        self._wakes_later = False
 
     @property
     def owner(self) -> str:
@@ -31,10 +32,17 @@ class ConversationScope:
         return self._services.clock.time()
 
     def wake_later(self, seconds: float) -> None:
-        """Wake the conversation that the session has by then: a session that left memory gets another one."""
-        self._services.clock.call_later(seconds, self._wake)
+        """Wake the conversation that the session has by then: a session that left memory gets another one.
+
+        Until then, further requests have no effect. Otherwise each failure that something else woke would add one more
+        attempt to all later rounds.
+        """
+        if not self._wakes_later:
+            self._wakes_later = True
+            self._services.clock.call_later(seconds, self._wake)
 
     def _wake(self) -> None:
+        self._wakes_later = False
         if (conversation := self.session.find_conversation()) is not None:
             conversation.wake()
 

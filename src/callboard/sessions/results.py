@@ -79,18 +79,24 @@ class LateResults:
         """Forget results that were taken."""
         for execution_id in ids:
             self._known.pop(execution_id, None)
-        self._remote = tuple(each for each in self._remote if each not in ids)
+        if self._remote:
+            taken = set(ids)
+            self._remote = tuple(each for each in self._remote if each not in taken)
 
     async def waiting(self) -> tuple[str, ...]:
-        """Return the executions whose results wait, oldest first."""
+        """Return the executions whose results wait, oldest first. Results that another process took are forgotten."""
+        known = tuple(self._known)
         if not self._ledger.durable:
-            return tuple(self._known)
+            return known
         await self._ledger.settle()
         while self._returning:
             await asyncio.sleep(0)
             await self._ledger.settle()
         row = await self._store.session(self._session_id)
-        return () if row is None else tuple(each for each in row.unconsumed if each not in self._awaited)
+        unconsumed = dict.fromkeys(() if row is None else row.unconsumed)
+        if taken := tuple(each for each in known if each not in unconsumed):
+            self.forget(taken)
+        return tuple(each for each in unconsumed if each not in self._awaited)
 
     @contextmanager
     def awaiting(self, execution_id: str) -> Generator[None]:
