@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import pytest
 
@@ -118,6 +118,45 @@ async def test_e1_runtime_can_be_entered_again() -> None:
             assert (await session.call("one")).value == 1
         with pytest.raises(RuntimeNotOpen, match="The runtime of session 's' has ended"):
             await session.call("one")
+
+
+async def test_e1_runtime_and_its_sessions_refuse_another_event_loop() -> None:
+    runtime = Runtime([one])
+
+    def use(make: Callable[[], Any]) -> None:
+        async def used() -> Any:
+            return await make()
+
+        with pytest.raises(RuntimeNotOpen, match="open in another event loop"):
+            asyncio.run(used())
+
+    async with runtime:
+        session = await runtime.open("s", "u")
+        for make in (
+            lambda: runtime.open("s", "u"),
+            lambda: runtime.open("new", "u"),
+            lambda: session.call("one"),
+            lambda: session.call("unknown"),
+            lambda: session.result("e"),
+            lambda: session.notice("x"),
+            lambda: anext(session.events()),
+            lambda: runtime.__aexit__(None, None, None),
+        ):
+            await asyncio.to_thread(use, make)
+        call = await asyncio.to_thread(lambda: session.call("one"))  # made where no loop runs, awaited here
+        assert (await call).value == 1
+
+
+def test_e1_runtime_that_was_entered_in_a_loop_that_is_closed_says_so() -> None:
+    runtime = Runtime([one])
+
+    async def enter() -> Session:
+        await runtime.__aenter__()
+        return await runtime.open("s", "u")
+
+    session = asyncio.run(enter())
+    with pytest.raises(RuntimeNotOpen, match=r"with one asyncio\.run for both"):
+        asyncio.run(session.call("one"))  # type: ignore[arg-type]
 
 
 async def test_e1_session_is_opened_only_while_the_runtime_is_open() -> None:
@@ -275,6 +314,13 @@ async def test_e1_runtime_that_has_ended_is_freed(store_url: str) -> None:
         ({"keep_executions": -1}, "keep_executions is -1; it must be at least 0."),
         ({"concurrency": "2"}, "concurrency is '2'; it must be a whole number."),
         ({"queues": "gpu"}, "queues is the string 'gpu'; it must be a list of strings."),
+        ({"queues": ["gpu"]}, "queues needs an engine, which sends the calls, as in engine='nats://host:4222'."),
+        ({"instructions": ["x"]}, "instructions is ['x']; it must be a string or None."),
+        ({"turn_limits": {"requests": 1}}, "it must be a TurnLimits, as in turn_limits=TurnLimits(…)."),
+        ({"model_settings": 5}, "model_settings is 5; it must be a dict, or None."),
+        ({"cancel_on_interrupt": "no"}, "cancel_on_interrupt is 'no'; it must be True or False."),
+        ({"recover": None}, "recover is None; it must be True or False."),
+        ({"clock": 5}, "clock is 5; it must be a clock, such as callboard.testing.ManualClock()."),
     ],
 )
 def test_e1_a_wrong_option_of_a_runtime_is_named(options: dict[str, Any], message: str) -> None:
@@ -314,3 +360,38 @@ async def test_e2_wrong_ids_and_priorities_of_calls_are_named() -> None:
             await session.call("one", priority=wrong)
         with pytest.raises(CallIdInvalid):
             await session.call("one", call_id=3)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(TypeError, match="call_id is 3; it must be a non-empty string"):
+            await session.cancel_call(3)  # pyright: ignore[reportArgumentType]
+
+
+async def test_e2_objects_and_values_that_methods_of_a_session_do_not_take_are_named() -> None:
+    @tool(mode="human")
+    async def pay() -> None:
+        """Pay."""
+
+    async with Runtime([one, pay], model="offline") as runtime:
+        session = await runtime.open("s1", user_id="ann")
+        waiting: Any = await session.call("pay")
+        (request,) = await session.requests()
+        record, asked = cast(Any, session.execution(waiting.execution_id)), cast(Any, request)
+        wrong: Any = "5"
+
+        def function() -> None: ...
+
+        uses: dict[str, Callable[[], Any]] = {
+            "not an object of the class Outcome: give 'x": lambda: session.result(waiting),
+            "not an object of the class ExecutionRecord: give 'x": lambda: session.cancel(record),
+            "not an object of the class OpenRequest: give 'r": lambda: session.answer(asked, {"approved": True}),
+            "name it as a string: 'function'": lambda: session.call(cast(Any, function)),
+            "timeout is '5'; it must be a number of seconds": lambda: session.result("x", wrong),
+            "grace is '5'; it must be a number of seconds": lambda: session.close(wrong),
+            "before is '5'; it must be a whole number": lambda: session.latest_messages(wrong),
+            "most is '5'; it must be a whole number": lambda: session.latest_messages(most=wrong),
+            "message is 5; it must be a non-empty string": lambda: session.notice(cast(Any, 5)),
+            "The notice cannot be written as JSON": lambda: session.notice("x", detail=object()),
+        }
+        for message, use in uses.items():
+            with pytest.raises((TypeError, ValueError)) as caught:
+                await use()
+            assert message in str(caught.value)
+        assert (await session.requests())[0].id == request.id, "the request is still open"

@@ -116,7 +116,7 @@ class MissingExtraError(CallboardError):
 
 
 class RuntimeNotOpen(CallboardError):
-    """A runtime, or one of its sessions, is used before `async with` has entered it or after it has ended."""
+    """A runtime or session is used before `async with` has entered it, after it has ended, or in another event loop."""
 
     code = "runtime_not_open"
 

@@ -3,9 +3,10 @@
 Any number can live in one process; nothing is global. Adapters are chosen here and nowhere else.
 """
 
-from collections.abc import Callable, Collection, Iterable
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakValueDictionary
 
 from .adapters.engines import LocalEngine, open_engine
@@ -19,6 +20,7 @@ from .execution.manager import ExecutionManager
 from .execution.watchdog import Watchdog
 from .sessions.live_session import LiveSession
 from .sessions.liveness import this_process
+from .sessions.services import check_loop
 from .sessions.session import Session
 from .sessions.session_loader import Retention
 from .sessions.session_manager import SessionManager
@@ -29,12 +31,11 @@ from .tools.histogram import Histogram
 from .tools.policies import BreakerPolicy, RetryPolicy
 from .tools.registry import Registry
 from .tools.toolset import Toolset
+from .turns import TurnLimits
 from .types import Wake
 
 if TYPE_CHECKING:
     from pydantic_ai.settings import ModelSettings
-
-    from .turns import TurnLimits
 
 __all__ = ["Runtime", "migrate_store", "open_engine", "open_store", "store_status"]
 
@@ -65,7 +66,7 @@ class Runtime:
         model: Any = None,
         instructions: str | None = None,
         model_settings: "ModelSettings | None" = None,
-        turn_limits: "TurnLimits | None" = None,
+        turn_limits: TurnLimits | None = None,
         cancel_on_interrupt: bool = True,
         store: str | Store = "memory://",
         engine: str | Engine | None = None,
@@ -89,6 +90,14 @@ class Runtime:
         _check.instance("limits", limits, Limits)
         _check.instance("settings", settings, Settings)
         workers = _check.items("workers", workers, Tool, "a list of tools")
+        _check.instance("turn_limits", turn_limits, TurnLimits)
+        _check.text("instructions", instructions, optional=True)
+        if not (model_settings is None or isinstance(cast(Any, model_settings), Mapping)):
+            raise SettingsError(f"model_settings is {model_settings!r}; it must be a dict, or None.")
+        _check.flag("cancel_on_interrupt", cancel_on_interrupt)
+        _check.flag("recover", recover)
+        if clock is not None and not hasattr(clock, "monotonic"):
+            raise SettingsError(f"clock is {clock!r}; it must be a clock, such as callboard.testing.ManualClock().")
         _check.seconds("grace", grace, least=0)
         _check.seconds("idle_after", idle_after, least=0)
         _check.seconds("blocked_after", blocked_after, above=0)
@@ -99,6 +108,8 @@ class Runtime:
             _check.seconds("keep_for", keep_for, above=0)
         _check.count("concurrency", concurrency, least=1)
         queues = _check.texts("queues", queues)
+        if queues and engine is None:
+            raise SettingsError("queues needs an engine, which sends the calls, as in engine='nats://host:4222'.")
         self.registry = tools if isinstance(tools, Registry) else Registry(tools, settings=settings)
         self.clock = clock or SystemClock()
         limits = limits or _limits(self.registry.settings)
@@ -141,6 +152,7 @@ class Runtime:
         self._watchdog = Watchdog(self.manager, self._blocked, threshold=blocked_after)
         self._sessions: WeakValueDictionary[LiveSession, Session] = WeakValueDictionary()
         self._stack = AsyncExitStack()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -159,7 +171,7 @@ class Runtime:
                 await self.worker.open()
                 stack.push_async_callback(self.worker.close)
             await stack.enter_async_context(self._watchdog)
-            self._stack = stack.pop_all()
+            self._stack, self._loop = stack.pop_all(), asyncio.get_running_loop()
         return self
 
     def _connect(self, engine: Engine, queues: Iterable[str], concurrency: int) -> None:
@@ -175,6 +187,9 @@ class Runtime:
         self.worker = self.sessions.worker(self.dispatcher, served, concurrency)
 
     async def __aexit__(self, *exc: Any) -> bool | None:
+        if self._loop is not None:
+            check_loop(self._loop)
+        self._loop = None
         return await self._stack.__aexit__(*exc)
 
     async def open(
@@ -189,8 +204,11 @@ class Runtime:
         """Create a session, or log its user in again.
 
         `wake` limits the effect of late results on the idle session (`wake`, `wait`, `ui_only`). Raises
-        `SessionNotFound` for another user's session, `SessionIdInvalid`, and `RuntimeNotOpen` outside `async with`.
+        `SessionNotFound` for another user's session, `SessionIdInvalid`, and `RuntimeNotOpen` outside `async with` or
+        in another event loop.
         """
+        if self._loop is not None:
+            check_loop(self._loop)
         is_unchanged = namespaces is channel is allow is None
         live = self.sessions.logged_in(session_id, user_id, wake) if is_unchanged else None
         if live is None:

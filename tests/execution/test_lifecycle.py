@@ -276,3 +276,16 @@ def no_faults(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
 def test_x1_no_sequence_of_operations_reaches_an_illegal_state(steps: list[tuple[str, Any]], tidy: bool) -> None:
     """X1, X3, X8: exactly one terminal event, last; a legal order; no gaps; nothing after the end."""
     no_faults(lambda: Play().run(steps, tidy))
+
+
+async def test_x3_progress_with_a_name_that_is_no_unicode_is_reported() -> None:
+    @tool
+    async def pack(ctx: ToolContext) -> str:
+        """Pack a file whose name is not UTF-8."""
+        await ctx.progress("packing", 0.5, "caf\udce9.txt")
+        return "packed"
+
+    async with Harness(pack) as harness:
+        assert (await harness.session.call("pack")).value == "packed"
+        (reported,) = [event for event in harness.events() if event.kind == "tool_progress"]
+        assert reported.data["message"] == "caf?.txt"

@@ -1,7 +1,7 @@
 """Nested calls share the deadline and the end of their parent, and report their own errors."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import pytest
 
@@ -367,3 +367,25 @@ async def test_x9_wide_and_deep_nesting_ends() -> None:
     async with Harness(tree) as harness:
         assert (await harness.session.call("tree", {"depth": 5})).value == 3**5
         assert harness.runtime.manager.live == ()
+
+
+async def test_x3_what_is_no_tool_cannot_be_called() -> None:
+    def function() -> None: ...
+
+    @tool
+    async def outer(ctx: ToolContext) -> list[str]:
+        """Call what is no tool."""
+        seen: list[str] = []
+        wrong: list[Any] = [5, function]
+        for each in wrong:
+            with pytest.raises(TypeError) as caught:
+                await ctx.call(each)
+            seen.append(str(caught.value))
+        with pytest.raises(ValueError, match="a key has 1 to 100 printable characters, not 5"):
+            await ctx.call("outer", key=cast(Any, 5))
+        return seen
+
+    async with Harness(outer) as harness:
+        seen = (await harness.session.call("outer")).value
+        assert seen[0] == "tool is 5; it must be the name of a tool of the session, or a tool of @tool."
+        assert "tool is <function" in seen[1]

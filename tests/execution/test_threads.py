@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from typing import Annotated
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
 
 import pytest
 
@@ -166,3 +167,32 @@ async def test_x11_a_caller_that_stops_waiting_for_a_thread_leaves_the_queue() -
     assert (await holds, await waits[2]) == (True, True)
     await settle()
     assert (threads.busy, threads._waiting, dict(threads._used)) == (0, {}, {})
+
+
+async def test_x11_context_in_a_threads_own_event_loop_is_refused_and_says_what_to_use() -> None:
+    @tool
+    def quick() -> int:
+        """Answer."""
+        return 1
+
+    @tool(mode="background")
+    def work(ctx: ToolContext, use: Annotated[str, "Method to use"]) -> None:
+        """Use the context as an async handler does."""
+        uses: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+            "progress": lambda: ctx.progress("working"),
+            "partial": lambda: ctx.partial(1),
+            "call": lambda: ctx.call("quick"),
+            "is_running": lambda: ctx.is_running("x"),
+        }
+        asyncio.run(uses[use]())
+
+    async with Harness(quick, work) as harness:
+        for use in ("progress", "partial", "call", "is_running"):
+            call = await harness.session.call("work", {"use": use})
+            error = (await harness.session.result(call.execution_id)).error
+            assert error is not None
+            assert (error.category, error.message) == (
+                "configuration",
+                "The tool is not set up correctly; a person must look at it.",
+            )
+            assert f"use anyio.from_thread.run(ctx.{use}, …) instead of asyncio.run" in str(error.report)

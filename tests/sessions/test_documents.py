@@ -251,3 +251,22 @@ async def test_k4_documents_outlive_the_process_and_the_session(tmp_path: Path) 
     async with Runtime([use], store=url) as runtime:
         found = await call(await runtime.open("b", "ann"), "get", key="k")
         assert (found["value"], found["version"]) == ("still here", 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        ("get", {"collection": 5, "key": "a"}, "collection must have 1 to 64 characters"),
+        ("get", {"key": 5}, "key must have 1 to 200 printable characters"),
+        ("put", {"key": "a", "value": 1, "version": "1"}, "version is '1'. Give that of a document"),
+        ("put", {"key": "a", "value": 1, "version": True}, "version is True. Give that of a document"),
+        ("list", {"prefix": 5}, "prefix must have at most 200 printable characters"),
+        ("list", {"after": 5}, "after must have at most 200 printable characters"),
+        ("list", {"limit": "5"}, "limit is '5'; it must be a whole number"),
+    ],
+)
+async def test_k4_values_of_wrong_types_are_named(method: str, arguments: dict[str, Any], message: str) -> None:
+    async with Harness(use) as harness:
+        outcome = await harness.session.call("use", {"method": method, "arguments": arguments})
+        assert outcome.error is not None
+        assert (outcome.error.category, message in outcome.error.message) == ("validation", True)

@@ -264,6 +264,34 @@ async def test_k4_a_tool_of_your_own_uses_the_memory_of_its_user(store_url: str)
         assert (await call(await runtime.open("b", "bob"), "read_notes"))["notes"] == []
 
 
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        ("save", {"key": "k", "text": "t", "tags": "work"}, "tags is the string 'work'; it must be a list of strings."),
+        ("save", {"key": "k", "text": "t", "tags": [5]}, "tags[0] is 5; it must be a string."),
+        ("save", {"key": "k", "text": 5}, "text is 5; it must be a string."),
+        ("save", {"key": None, "text": "t"}, "key is None; it must be a string."),
+        ("note", {"key": 5}, "key is 5; it must be a string."),
+        ("notes", {"tag": 5}, "tag is 5; it must be a string."),
+        ("notes", {"limit": "5"}, "limit is '5'; it must be a whole number."),
+        ("delete", {"key": 5}, "key is 5; it must be a string."),
+        ("search", {"query": 5}, "query is 5; it must be a string."),
+    ],
+)
+async def test_k4_values_of_wrong_types_for_the_memory_are_named(
+    method: str, arguments: dict[str, Any], message: str
+) -> None:
+    @tool
+    async def use(ctx: ToolContext) -> None:
+        """Use the memory."""
+        await getattr(ctx.memory, method)(**arguments)
+
+    async with Runtime([use]) as runtime:
+        error = (await (await runtime.open("a", "ann")).call("use")).error
+        assert error is not None
+        assert (error.category, error.message) == ("validation", message)
+
+
 async def test_k1_a_store_that_does_not_answer_is_a_transient_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(*_: Any, **__: Any) -> Any:
         raise StoreUnavailable("The SQLite file /secret/path cannot grow.")

@@ -3,9 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
+
+from pydantic_core import PydanticSerializationError
 
 from ..clock import Clock
+from ..errors import CATEGORIES, ErrorCategory, ToolError
 from ..events.kinds import EventKind
 from ..tools.definition import Tool
 from ..tools.result import too_large
@@ -43,7 +46,7 @@ def report_beginning(execution: Execution) -> None:
 class AttemptReporter:
     """The reporter behind the `ToolContext` of one attempt. After the attempt it reports nothing."""
 
-    __slots__ = ("_attempt", "_call", "_clock", "_execution", "_max_bytes", "_streak")
+    __slots__ = ("_attempt", "_call", "_clock", "_execution", "_loop", "_max_bytes", "_streak")
 
     def __init__(self, execution: Execution, clock: Clock, call: NestedCall, max_bytes: int) -> None:
         self._clock = clock
@@ -52,21 +55,26 @@ class AttemptReporter:
         self._attempt = execution.attempt
         self._max_bytes = max_bytes
         self._streak: Streak | None = None
+        self._loop = asyncio.get_running_loop()
 
     async def progress(self, stage: str, fraction: float | None, message: str | None) -> None:
+        self._check_loop("progress")
         if self._is_open(EventKind.TOOL_PROGRESS):
             execution, at = self._execution, self._clock.time()
+            write = worker_progress_event if execution.is_worker else progress_event
+            try:
+                event = write(execution, at, stage, fraction, message)
+            except PydanticSerializationError:  # a lone surrogate, as in the name of a file that is not UTF-8
+                event = write(execution, at, _readable(stage), fraction, message and _readable(message))
+            self._check_size("A report of progress", event)
             if execution.is_worker:
-                notice = worker_progress_event(execution, at, stage, fraction, message)
-                self._check_size("A report of progress", notice)
-                execution.scope.append_events((notice,), execution)
+                execution.scope.append_events((event,), execution)
             else:
-                event = progress_event(execution, at, stage, fraction, message)
-                self._check_size("A report of progress", event)
                 report(execution, event)
             await asyncio.sleep(0)  # readers and cancellation get their turn
 
     async def partial(self, value: Any) -> None:
+        self._check_loop("partial")
         if self._is_open(EventKind.TOOL_PARTIAL):
             value_json = self._execution.tool.result.encode(value)
             self._check_size("A partial result", value_json)
@@ -74,6 +82,9 @@ class AttemptReporter:
             await asyncio.sleep(0)
 
     async def call(self, tool: str | Tool, arguments: Any, key: str | None) -> Any:
+        self._check_loop("call")
+        if not isinstance(given := cast(Any, tool), str | Tool):
+            raise TypeError(f"tool is {given!r}; it must be the name of a tool of the session, or a tool of @tool.")
         if self._streak is None:
             self._streak = Streak()
         if (turn := self._streak.turn()) is not None:
@@ -83,6 +94,7 @@ class AttemptReporter:
         return await self._call(self._execution, tool, arguments, key)
 
     async def is_running(self, execution_id: str) -> bool:
+        self._check_loop("is_running")
         return await self._execution.scope.calls.is_running(execution_id)
 
     def cancelled(self) -> bool:
@@ -97,6 +109,16 @@ class AttemptReporter:
     def documents(self) -> UserDocuments:
         return self._execution.scope.documents(self._execution)
 
+    def _check_loop(self, method: str) -> None:
+        """Raise `ToolError` in another event loop than that of the runtime, such as one of the handler's thread."""
+        if asyncio.get_running_loop() is not self._loop:
+            raise ToolError(
+                CATEGORIES[ErrorCategory.CONFIGURATION].message,
+                category=ErrorCategory.CONFIGURATION,
+                report=f"{self._execution.name} awaited ctx.{method} in another event loop than that of the runtime. "
+                f"In a thread, use anyio.from_thread.run(ctx.{method}, …) instead of asyncio.run.",
+            )
+
     def _check_size(self, what: str, written: bytes) -> None:
         if len(written) > self._max_bytes:
             raise too_large(f"{what} of {self._execution.name}", len(written), self._max_bytes)
@@ -109,3 +131,8 @@ class AttemptReporter:
         if self._over:
             log.warning("%s reported %s after its end; the event is dropped", self._execution.tool.name, kind)
         return not self._over
+
+
+def _readable(text: str) -> str:
+    """Return a text with each lone surrogate replaced, which no JSON text can hold."""
+    return text.encode(errors="replace").decode()

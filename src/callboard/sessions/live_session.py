@@ -5,13 +5,14 @@ the server and the protocols, which use it directly. Below it are `SessionTools`
 of its calls), `Cancellation`, `LateResults` (results that wait to be taken) and the ledger (everything it writes).
 """
 
+from asyncio import get_running_loop
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
 from pydantic_core import to_json
 
-from ..errors import CallboardError, RuntimeNotOpen, ToolError
+from ..errors import CallboardError, ToolError
 from ..events.board import Board, Subscription
 from ..events.event import Event, Events, encode_event
 from ..events.kinds import EventKind
@@ -131,11 +132,8 @@ class LiveSession:
         self._manager = manager
 
     def check_running(self) -> None:
-        """Raise `RuntimeNotOpen` after the runtime has ended."""
-        if not self.services.running:
-            raise RuntimeNotOpen(
-                f"The runtime of session {self.id!r} has ended. Open the session in a new `async with Runtime(…)`."
-            )
+        """Raise `RuntimeNotOpen` after the runtime has ended, and in another event loop than the runtime's."""
+        self.services.check_running(self.id)
 
     # Tools
 
@@ -168,8 +166,11 @@ class LiveSession:
         self, name: str, arguments: Any = None, call_id: str | None = None, priority: Priority | str = _NORMAL
     ) -> Awaitable[Outcome]:
         """Call a tool. See `Session.call`."""
-        if not self.services.running:
-            self.check_running()
+        try:
+            if get_running_loop() is not self.services.loop:
+                self.check_running()
+        except RuntimeError:  # no loop runs yet
+            return self._call_in_loop(name, arguments, call_id, priority)
         if call_id is not None and not is_valid_id(call_id):
             raise CallIdInvalid(f"A call id has 1 to {MAX_ID} printable characters.")
         if priority is not _NORMAL and not isinstance(priority, Priority):
@@ -180,6 +181,9 @@ class LiveSession:
         except ToolError as error:
             return self._manager.refuse(self, shorten(name, 80), call_id, error)
         return self._manager.call(self, tool, document, call_id, priority)
+
+    async def _call_in_loop(self, name: str, arguments: Any, call_id: str | None, priority: Priority | str) -> Outcome:
+        return await self.call(name, arguments, call_id, priority)
 
     def call_among(self, tools: Snapshot | None, name: str, arguments: str, call_id: str) -> Awaitable[Outcome]:
         """Call a tool of a pinned snapshot, whatever was registered since; any other tool as `call` does."""

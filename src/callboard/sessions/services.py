@@ -1,9 +1,11 @@
 """Parts of a runtime that all its sessions share."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 from ..budget import Budget
 from ..clock import Clock
+from ..errors import RuntimeNotOpen
 from ..execution.manager import ExecutionManager
 from ..execution.usage import Usage
 from ..pacer import Pacer
@@ -49,8 +51,21 @@ class Services:
     """Sends executions to workers; None without an engine."""
     has_model: bool = False
     """Whether this process runs the turns of conversations."""
-    running: bool = False
-    """Whether the runtime is between its start and its end."""
+    loop: asyncio.AbstractEventLoop | None = None
+    """The event loop of the runtime, between its start and its end."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the runtime is between its start and its end."""
+        return self.loop is not None
+
+    def check_running(self, session_id: str) -> None:
+        """Raise `RuntimeNotOpen` after the runtime has ended, and in another event loop than its own."""
+        if self.loop is None:
+            raise RuntimeNotOpen(
+                f"The runtime of session {session_id!r} has ended. Open the session in a new `async with Runtime(…)`."
+            )
+        check_loop(self.loop)
 
     def memory_of(self, user_id: str, session_id: str) -> StoredMemory:
         """Return the memory of a user, as the calls of a session see it."""
@@ -63,3 +78,16 @@ class Services:
     def tool_of(self, row: ExecutionRow) -> Tool | None:
         """Return the tool of a stored execution; None if this process does not have it."""
         return self.workers.get(row.tool) if row.kind == WORKER else self.registry.get(row.tool)
+
+
+def check_loop(own: asyncio.AbstractEventLoop) -> None:
+    """Raise `RuntimeNotOpen` if another event loop than that of the runtime runs here."""
+    try:
+        is_other = asyncio.get_running_loop() is not own
+    except RuntimeError:  # none runs here
+        return
+    if is_other:
+        raise RuntimeNotOpen(
+            "The runtime is open in another event loop. Use it in the loop that entered it, with one asyncio.run for "
+            "both. From another thread, use asyncio.run_coroutine_threadsafe with that loop."
+        )

@@ -7,6 +7,8 @@ the live session with `live_session`.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
+from pydantic_core import PydanticSerializationError
+
 from ..checks import Check
 from ..events.board import Board, Subscription
 from ..events.event import Event, Events
@@ -30,7 +32,7 @@ class Session:
     """One user's conversation, made by `Runtime.open`.
 
     After the runtime has ended, the properties, `execution`, `executions` and `result_text` still read what is in
-    memory; every other method raises `RuntimeNotOpen`.
+    memory; every other method raises `RuntimeNotOpen`, as it does in another event loop than that of the runtime.
     """
 
     __slots__ = ("__weakref__", "_live")
@@ -108,7 +110,9 @@ class Session:
 
         The outcome is `started` or `waiting` if the execution has not ended by then. With 0 it is not waited for.
         """
-        return await self._running().calls.result(execution_id, timeout)
+        if timeout is not None:
+            _check.seconds("timeout", timeout)
+        return await self._running().calls.result(_id_of(execution_id), timeout)
 
     def execution(self, execution_id: str) -> ExecutionRecord:
         """Return the record of an execution that is in memory. Raises `ToolError` (not_found)."""
@@ -177,7 +181,7 @@ class Session:
         Raises `ToolError` (not_found), `RequestClosed`, or `ArgumentsMismatch` and `AnswerInvalid`, after which the
         request is still open.
         """
-        return await self._running().answer(request_id, answer, arguments_hash=arguments_hash)
+        return await self._running().answer(_id_of(request_id), answer, arguments_hash=arguments_hash)
 
     async def requests(self) -> list[OpenRequest]:
         """Return the requests that wait for a person's answer, oldest first."""
@@ -185,7 +189,11 @@ class Session:
 
     async def notice(self, message: str, **details: Any) -> int:
         """Post a notice for the people of this session. Returns the event's number."""
-        return await self._running().notice(message, **details)
+        _check.text("message", message)
+        try:
+            return await self._running().notice(message, **details)
+        except PydanticSerializationError as error:
+            raise ValueError(f"The notice cannot be written as JSON: {error}") from error
 
     # The conversation
 
@@ -213,6 +221,9 @@ class Session:
 
         It costs the same however long the conversation is.
         """
+        _check.count("most", most, least=0)
+        if before is not None:
+            _check.count("before", before)
         return await self._running().conversation().window(before, most)
 
     async def interrupt(self) -> bool:
@@ -254,10 +265,19 @@ class Session:
 
         Work that still runs then ends as failed (timeout), with a notice. Everything is kept for the next login.
         """
+        _check.seconds("grace", grace)
         await self._running().close(grace)
 
 
 _check = Check(TypeError)
+
+
+def _id_of(given: Any) -> Any:
+    """Return an id as it is. Raises `TypeError` for the outcome, record or request that has it."""
+    if isinstance(given, Outcome | ExecutionRecord | OpenRequest):
+        own = given.execution_id if isinstance(given, Outcome) else given.id
+        raise TypeError(f"This takes an id, not an object of the class {type(given).__name__}: give {own!r}.")
+    return given
 
 
 def _family(name: Family | str) -> Family:

@@ -124,7 +124,7 @@ class SessionManager:
 
     async def start(self) -> None:
         """Start to write, to beat, and to recover orphaned work, which goes on in the background."""
-        self._services.running, self._services.has_model = True, self.conversations is not None
+        self._services.loop, self._services.has_model = asyncio.get_running_loop(), self.conversations is not None
         if self._durable:
             self.writer.open()
             self._waker.open()
@@ -152,7 +152,7 @@ class SessionManager:
             if self._durable:
                 await self._heartbeat.close()
         finally:
-            self._services.running = False
+            self._services.loop = None
 
     # Sessions
 

@@ -60,7 +60,7 @@ class SessionTools:
     def find(self, name: str) -> Tool:
         """Return a visible tool. Raises `ToolError` (not_found), also for a tool that only other sessions see.
 
-        Raises `TypeError` for a tool instead of its name.
+        Raises `TypeError` for a tool or a function instead of its name.
         """
         if self._cached_at == self._registry.version and (tool := self._cache.get(name)) is not None:
             return tool
@@ -70,8 +70,10 @@ class SessionTools:
             return tool
         tool = self._registry.get(name)
         if tool is None or not self._view.admits(tool, self._registry.settings.gates):
-            if isinstance(given := cast("Any", name), Tool):
-                raise TypeError(f"The call names the tool by its object; name it as a string: {given.name!r}.")
+            given: Any = name
+            if isinstance(given, Tool) or callable(given):
+                called = getattr(cast(Any, given), "name", None) or getattr(cast(Any, given), "__name__", "…")
+                raise TypeError(f"The call names the tool by its object; name it as a string: {called!r}.")
             raise ToolError(f"There is no tool {shorten(name, 80)!r}.", category="not_found")
         if tool.gate is None:  # a gate may close at any time
             self._cache[name] = tool

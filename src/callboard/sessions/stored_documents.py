@@ -58,8 +58,8 @@ class StoredDocuments:
 
     async def put(self, collection: str, key: str, value: Any, *, version: int | None = None) -> Document:
         _check_names(collection, key)
-        if version is not None and not 0 <= version < MAX_VERSION:
-            raise _invalid("version", f"is {version}. Give that of a document, 0 for a new one, or None for any.")
+        if version is not None and not (_is_whole(version) and 0 <= version < MAX_VERSION):
+            raise _invalid("version", f"is {version!r}. Give that of a document, 0 for a new one, or None for any.")
         write = DocumentWrite(
             key=key, value=_encoded(value), at=self._clock.time(), writer=self._writer, expected=version
         )
@@ -90,6 +90,8 @@ class StoredDocuments:
         for name, text in (("prefix", prefix), ("after", after or "")):
             if text and not _is_key(text):
                 raise _invalid(name, f"must have at most {MAX_KEY} printable characters.")
+        if not _is_whole(limit):
+            raise _invalid("limit", f"is {limit!r}; it must be a whole number.")
         most = max(0, min(limit, MAX_LIMIT))
         with available("The documents are"):
             rows = await self._records.documents(
@@ -120,15 +122,19 @@ def _document(row: DocumentRow) -> Document:
     return Document(key=row.key, value=from_json(row.value), version=row.version, updated_at=row.updated_at)
 
 
-def _check_names(collection: str, key: str = "k") -> None:
-    if _COLLECTION.fullmatch(collection) is None:
+def _check_names(collection: Any, key: Any = "k") -> None:
+    if not (isinstance(collection, str) and _COLLECTION.fullmatch(collection)):
         raise _invalid("collection", "must have 1 to 64 characters of a-z, 0-9, _, . and -.")
     if not _is_key(key):
         raise _invalid("key", f"must have 1 to {MAX_KEY} printable characters.")
 
 
-def _is_key(text: str) -> bool:
-    return 0 < len(text) <= MAX_KEY and text.isprintable()
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_key(text: Any) -> bool:
+    return isinstance(text, str) and 0 < len(text) <= MAX_KEY and text.isprintable()
 
 
 def _invalid(name: str, problem: str, report: str | None = None) -> ToolError:

@@ -4,9 +4,11 @@
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
+from ..shortening import shorten
 from ..storage.errors import Conflict
 from ..storage.memory_records import MemoryQuery, MemoryRecords, NotesFull
 from ..storage.text import storable
@@ -40,11 +42,13 @@ class StoredMemory:
         self._keep_for = keep_for
 
     async def save(self, key: str, text: str, tags: Sequence[str] = ()) -> Note:
-        key, text = _line("key", key, MAX_KEY), storable(text)
+        key, text = _line("key", key, MAX_KEY), storable(_text("text", text))
         if not text.strip():
             raise _invalid("text", "is empty. To remove a note, delete it.")
         if (size := len(text.encode())) > MAX_NOTE_BYTES:
             raise _invalid("text", f"has {size:,} bytes; at most {MAX_NOTE_BYTES:,} are allowed. Split the note.")
+        if isinstance(tags, str):
+            raise _invalid("tags", f"is the string {shorten(tags, 80)!r}; it must be a list of strings.")
         if len(tags) > MAX_TAGS:
             raise _invalid("tags", f"has {len(tags)} tags; at most {MAX_TAGS} are allowed.")
         lines = tuple(dict.fromkeys(_line(f"tags[{place}]", tag, MAX_TAG) for place, tag in enumerate(tags)))
@@ -63,24 +67,24 @@ class StoredMemory:
 
     async def note(self, key: str) -> Note | None:
         with available("The memory is"):
-            return await self._records.note(self._user_id, clean_title(key))
+            return await self._records.note(self._user_id, clean_title(_text("key", key)))
 
     async def notes(
         self, *, tag: str | None = None, before: tuple[float, str] | None = None, limit: int = 20
     ) -> list[Note]:
-        wanted = None if tag is None else clean_title(tag)
+        wanted = None if tag is None else clean_title(_text("tag", tag))
         position = None if before is None else NotePosition(before[0], storable(before[1]))
         with available("The memory is"):
             return await self._records.notes(self._user_id, tag=wanted, before=position, limit=_bounded(limit))
 
     async def delete(self, key: str) -> bool:
         with available("The memory is"):
-            return await self._records.delete_note(self._user_id, clean_title(key))
+            return await self._records.delete_note(self._user_id, clean_title(_text("key", key)))
 
     async def search(
         self, query: str, *, seconds_back: float | None = None, include_current: bool = False, limit: int = 10
     ) -> list[MemoryHit]:
-        terms = terms_of(query)
+        terms = terms_of(_text("query", query))
         if not terms:
             raise _invalid("query", "has no letters and digits. Give words to search for.")
         now = self._clock.time()
@@ -99,7 +103,7 @@ class StoredMemory:
 
 def _line(name: str, text: str, longest: int) -> str:
     """Return a key or a tag as one line of visible text."""
-    line = clean_title(text)
+    line = clean_title(_text(name, text))
     if not line:
         raise _invalid(name, "is empty.")
     if len(line) > longest:
@@ -107,7 +111,15 @@ def _line(name: str, text: str, longest: int) -> str:
     return line
 
 
-def _bounded(limit: int) -> int:
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _invalid(name, f"is {shorten(repr(value), 80)}; it must be a string.")
+    return value
+
+
+def _bounded(limit: Any) -> int:
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        raise _invalid("limit", f"is {shorten(repr(limit), 80)}; it must be a whole number.")
     return max(0, min(limit, MAX_LIMIT))
 
 

@@ -175,7 +175,7 @@ class ToolContext:
         this process or after a crash, waits for the same call, or gets its recorded value or error. The value returns
         once it is stored. With other arguments, the key is refused.
         """
-        if key is not None and not is_valid_key(key):
+        if key is not None and not (isinstance(key, str) and is_valid_key(key)):
             raise ValueError(f"a key has 1 to {MAX_KEY} printable characters, not {key!r}")
         return await self._reporter.call(tool, arguments or {}, key)
 
