@@ -458,6 +458,14 @@ async def test_x6_breaker_per_target(scope: str) -> None:
         assert error.message.startswith("The tool fetch for bad.example has failed several times in a row")
 
 
+async def test_x6_a_target_that_is_no_text_counts_for_its_user(caplog: pytest.LogCaptureFixture) -> None:
+    number: Any = lambda arguments: len(arguments["host"])  # noqa: E731
+    async with Harness(fetcher(scope="target", target=number)) as harness:
+        outcome = await harness.session.call("fetch", {"host": "good.example"})
+        assert outcome.error is None
+    assert "it returned int; a target is a str or None" in caplog.text
+
+
 async def test_x6_a_call_without_a_target_counts_for_its_user(caplog: pytest.LogCaptureFixture) -> None:
     def broken(arguments: dict[str, Any]) -> str | None:
         return None if arguments["host"] == "bad.none" else str(arguments["nothing"])

@@ -31,7 +31,7 @@ errors = st.builds(
     st.just("No."),
     category=st.sampled_from(ErrorCategory),
     retryable=st.sampled_from([None, True, False]),
-    retry_after=st.none() | st.floats(),
+    retry_after=st.none() | st.floats(allow_nan=False),  # the constructor refuses NaN
 )
 chances = st.floats(0, 1, exclude_max=True)
 
@@ -67,6 +67,14 @@ def test_x5_delays_of_each_strategy(strategy: str, delays: list[float]) -> None:
 def test_x5_linear_delay_is_capped() -> None:
     policy = RetryPolicy(strategy=BackoffStrategy.LINEAR, max_delay=30.0)
     assert [backoff(policy, attempt, 0.0) for attempt in (29, 30, 31, 1_000_000)] == [29.0, 30.0, 30.0, 30.0]
+
+
+@pytest.mark.parametrize("multiplier", [1e300, 10**6, float("inf")])
+def test_x5_a_delay_that_is_too_large_to_compute_is_the_longest(multiplier: float) -> None:
+    policy = RetryPolicy(max_attempts=100, base_delay=0.5, multiplier=multiplier, strategy="exponential")
+    assert (backoff(policy, 1, 1.0), backoff(policy, 99, 1.0)) == (0.5, 30.0)
+    at_once = RetryPolicy(max_attempts=100, base_delay=0, multiplier=multiplier, strategy="exponential")
+    assert backoff(at_once, 99, 1.0) == 0.0
 
 
 @given(policies, st.integers(1, 10**9), chances)

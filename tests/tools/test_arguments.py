@@ -5,7 +5,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -39,6 +40,13 @@ class Order(BaseModel):
     lines: Annotated[list[Line], Field(description="What is wanted")]
     address: Annotated[Line | None, Field(description="Where to")] = None
     labels: Annotated[dict[str, int], Field(description="Labels")] = {}
+
+
+@dataclass
+class Spot:
+    """A point."""
+
+    x: Annotated[int, Field(description="X")]
 
 
 @tool
@@ -901,3 +909,45 @@ async def test_t5_duplicates_are_found_whatever_defaults_are_filled_in(document:
     else:
         value = document.value
         assert json.loads(found) == [value["hours"], value.get("place", "Rome"), value.get("exact", False)]
+
+
+async def test_t5_a_missing_item_of_a_tuple_has_its_position() -> None:
+    @tool
+    async def move(to: Annotated[tuple[int, int], "Where"]) -> Any:
+        """Move."""
+        return to
+
+    with pytest.raises(ToolError) as caught:
+        await Registry([move]).call("move", {"to": [1]})
+    assert caught.value.details == [
+        {"path": "to[1]", "message": "This property is required and was not given.", "received": None}
+    ]
+
+
+async def test_t5_an_undeclared_property_of_a_dataclass_is_called_so() -> None:
+    @tool
+    async def draw(at: Annotated[Spot, "Where"]) -> Any:
+        """Draw."""
+        return at
+
+    with pytest.raises(ToolError) as caught:
+        await Registry([draw]).call("draw", {"at": {"x": 1, "z": 2}})
+    assert caught.value.details == [
+        {"path": "at.z", "message": "There is no such property. Leave it out.", "received": 2}
+    ]
+
+
+async def test_t5_the_items_of_an_iterable_are_validated_before_the_handler_runs() -> None:
+    @tool
+    async def add_up(
+        numbers: Annotated[Iterable[int], "Numbers"], more: Annotated[Iterable[int] | None, "More"] = None
+    ) -> Any:
+        """Add numbers up."""
+        return [sum(numbers), sum(numbers), *(more or ())]
+
+    registry = Registry([add_up])
+    assert await registry.call("add_up", {"numbers": [1, "2"], "more": [3]}) == [3, 3, 3]
+    with pytest.raises(ToolError) as caught:
+        await registry.call("add_up", {"numbers": [1, "x"]})
+    assert caught.value.category == "validation"
+    assert [each["path"] for each in caught.value.details] == ["numbers[1]"]

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import pytest
@@ -392,3 +393,38 @@ async def test_t1_an_unknown_option_is_refused() -> None:
     options: Any = {"tmeout": 3.0}
     with pytest.raises(RegistrationError, match=r"dynamic_tool has no option 'tmeout'\. Did you mean 'timeout'"):
         dynamic_tool("look", {"type": "object"}, handler, description="Look", **options)
+
+
+async def test_t5_a_handler_that_is_not_async_is_found_and_an_awaitable_is_awaited() -> None:
+    def plain(arguments: dict[str, Any]) -> Any:
+        return arguments
+
+    def passed_on(arguments: dict[str, Any]) -> Any:
+        return echo(arguments)
+
+    sync: Any = plain
+    registry = Registry(
+        [dynamic_tool("plain", {}, sync, description="d"), dynamic_tool("on", {}, passed_on, description="d")]
+    )
+    assert await registry.call("on") == {}
+    with pytest.raises(ToolError) as caught:
+        await registry.call("plain")
+    assert caught.value.category == "configuration"
+    assert caught.value.report == "the handler of plain returned dict; it must be an async function"
+
+
+def test_t5_a_generator_is_no_handler() -> None:
+    async def values(arguments: dict[str, Any]) -> Any:
+        yield arguments
+
+    generator: Any = values
+    with pytest.raises(RegistrationError, match="The handler of the tool data is a generator"):
+        dynamic_tool("data", {}, generator, description="d")
+
+
+async def test_t5_a_partial_application_is_a_handler() -> None:
+    async def handler(connection: str, arguments: dict[str, Any], *, table: str) -> Any:
+        return [connection, table, arguments]
+
+    registry = Registry([dynamic_tool("data", {}, partial(handler, "db", table="t"), description="d")])
+    assert await registry.call("data") == ["db", "t", {}]

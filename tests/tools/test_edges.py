@@ -3,7 +3,7 @@
 import asyncio
 import types
 from collections.abc import AsyncIterator
-from functools import partial
+from functools import partial, update_wrapper
 from typing import Annotated, Any
 
 import jsonschema
@@ -163,6 +163,25 @@ async def test_t1_a_partial_and_an_object_with_a_call_become_tools() -> None:
     registry = Registry([tool(name="add_two", description="Add two.")(partial(add, b=2)), tool(name="one")(Adder())])
     assert await registry.call("add_two", {"a": 1}) == 3
     assert await registry.call("one", {"a": 1}) == 2
+
+
+async def test_t7_a_model_neither_sees_nor_changes_what_a_partial_application_gives() -> None:
+    async def query(ctx: ToolContext, tenant: Annotated[str, "Tenant"], text: Annotated[str, "Text"]) -> str:
+        """Search the tenant's documents."""
+        return f"{tenant}: {text} by {ctx.tool}"
+
+    made = tool(partial(query, tenant="acme"))
+    assert (made.name, made.description) == ("query", "Search the tenant's documents.")
+    assert list(made.input_schema["properties"]) == ["text"]
+    registry = Registry([made])
+    assert await registry.call("query", {"text": "x"}) == "acme: x by query"
+    assert (
+        "tenant: There is no such property" in (await refused(registry, "query", {"text": "x", "tenant": "b"})).message
+    )
+
+    named = update_wrapper(partial(query, tenant="acme"), query)
+    named.__name__, named.__doc__ = "search", "Search."
+    assert (tool(named).name, tool(named).description) == ("search", "Search.")
 
 
 async def test_t7_an_optional_context_is_given_too() -> None:

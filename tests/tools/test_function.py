@@ -4,7 +4,8 @@ import asyncio
 import dataclasses
 import functools
 import importlib
-from collections.abc import AsyncIterator, Callable
+import typing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from datetime import timedelta
 from enum import Enum
 from pathlib import Path
@@ -56,6 +57,26 @@ async def refused(function: Any, **options: Any) -> str:
 
 
 # T1: the three kinds of function
+
+
+@pytest.mark.parametrize("bare", [AsyncIterator, AsyncGenerator, typing.AsyncIterator, typing.AsyncIterable])
+async def test_m2_a_stream_may_leave_out_the_type_of_its_values(bare: Any) -> None:
+    async def count() -> Any:
+        """Count."""
+        yield 1
+        yield "two"
+
+    count.__annotations__["return"] = bare
+    made = tool(count)
+    assert (made.mode, made.output_schema) == ("background", None)
+    assert await Registry([made]).call("count") == "two"
+
+
+async def test_t1_a_class_is_no_type_of_a_parameter() -> None:
+    async def build(kind: Annotated[type[int], "Which class"]) -> None:
+        """Build."""
+
+    assert "The type of the parameter 'kind' of the tool build cannot be used: a class" in await refused(build)
 
 
 async def test_t1_an_async_function_becomes_a_tool() -> None:

@@ -44,6 +44,23 @@ def named(name: str, *, origin: str | None = None, **options: Any) -> Tool:
     return made if origin is None else made.with_(origin=origin)
 
 
+async def test_m3_registry_does_not_run_a_tool_that_needs_an_approval() -> None:
+    paid: list[int] = []
+
+    async def pay(euros: Annotated[int, "How much"]) -> None:
+        """Pay."""
+        paid.append(euros)
+
+    for made in (tool(mode="human")(pay), tool(mode="human", timeout=5)(pay)):
+        with pytest.raises(ToolError) as caught:
+            await Registry([made]).call_json("pay", '{"euros": 5}')
+        assert (caught.value.category, caught.value.message) == (
+            "configuration",
+            "The tool pay asks a person and needs a session.",
+        )
+    assert paid == []
+
+
 # G1: names
 
 

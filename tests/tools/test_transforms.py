@@ -292,3 +292,16 @@ async def test_t8_a_name_that_is_taken_leaves_out_only_that_tool(caplog: pytest.
         second.callback()
         assert registry.names() == ("look",)
         assert registry["look"] is second.source[0]
+
+
+def test_t8_what_is_no_toolset_is_refused_where_it_is_given(local: LocalToolset) -> None:
+    async def function() -> None:
+        """Do nothing."""
+
+    wrong: Any = [function]
+    with pytest.raises(RegistrationError, match="it must be a list of tools, which @tool makes"):
+        LocalToolset(wrong)
+    with pytest.raises(RegistrationError, match=r"A transform takes a toolset, such as LocalToolset.*, not list"):
+        prefixed(wrong, "w_")
+    with pytest.raises(RegistrationError, match="names is the string 'look'; it must be a list of strings"):
+        allowed(local, "look")

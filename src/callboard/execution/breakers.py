@@ -7,7 +7,7 @@ number depends on users and models, the most recently used are kept.
 import hashlib
 import logging
 from collections import Counter
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..clock import Clock, Timer
 from ..errors import ToolError
@@ -206,7 +206,9 @@ def _is_of_tool(key: BreakerKey) -> bool:
 def _target(policy: BreakerPolicy, execution: Execution) -> str | None:
     assert policy.target is not None
     try:
-        target = policy.target(execution.arguments)
+        target: Any = policy.target(execution.arguments)
+        if not (target is None or isinstance(target, str)):
+            raise TypeError(f"it returned {type(target).__name__}; a target is a str or None")
     except Exception:
         log.exception("the target function of %s's breaker failed; the call counts for its user", execution.name)
         return None

@@ -1,5 +1,6 @@
 """The decision whether a failed attempt is retried, and when. Pure functions: the caller acts on the decision."""
 
+import math
 from typing import NamedTuple
 
 from ..errors import ErrorCategory, ToolError
@@ -55,10 +56,16 @@ def backoff(policy: RetryPolicy, attempt: int, chance: float) -> float:
         case BackoffStrategy.LINEAR:
             delay = policy.base_delay * attempt
         case BackoffStrategy.EXPONENTIAL | BackoffStrategy.EXPONENTIAL_JITTER:
-            exponent = min(attempt - 1, 64)  # a larger one overflows, and every policy is at its maximum
-            delay = policy.base_delay * policy.multiplier**exponent
+            delay = policy.base_delay * _power(policy.multiplier, attempt - 1) if policy.base_delay else 0.0
     delay = min(delay, policy.max_delay)
     return delay * chance if strategy is BackoffStrategy.EXPONENTIAL_JITTER else delay
+
+
+def _power(base: float, exponent: int) -> float:
+    try:
+        return float(base) ** exponent
+    except OverflowError:
+        return math.inf
 
 
 def _no(reason: str) -> Decision:

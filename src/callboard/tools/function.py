@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 
 from ..checks import Check
@@ -107,15 +108,15 @@ class _Decorator:
 def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: str | None) -> Tool:
     from .signature import Signature  # with Pydantic's models, which only a process that makes a tool needs
 
-    given = dict(options)
+    given, source = dict(options), _documented(function)
     name: Any = given.pop("name", None)
     if name is None:
-        name = getattr(function, "__name__", type(function).__name__)
+        name = getattr(source, "__name__", type(source).__name__)
     description, answer = cast("str | None", given.pop("description", None)), cast(Any, given.pop("answer", None))
     lax, flatten = (cast("bool", given.pop(option, True)) for option in ("lax", "flatten"))
     _check.flag("lax", lax)
     _check.flag("flatten", flatten)
-    documented = parse_docstring(getattr(function, "__doc__", None))
+    documented = parse_docstring(getattr(source, "__doc__", None))
     signature = Signature(function, documented.parameters, name=name, scope=scope)
     if signature.kind is HandlerKind.STREAM:
         given.setdefault("mode", Mode.BACKGROUND)
@@ -133,6 +134,14 @@ def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: 
         origin=origin,
         **policy(cast(Policy, given)),
     )
+
+
+def _documented(function: Any) -> Any:
+    """Return the function inside partial applications, whose own name and docstring are those of `partial`."""
+    source: Any = function
+    while isinstance(source, partial) and "__doc__" not in vars(cast(Any, source)):
+        source = cast("partial[Any]", source).func
+    return cast(Any, source)
 
 
 def _origin(function: Any) -> str | None:

@@ -39,7 +39,7 @@ def path_in(document: Any, schema: JSONSchema, location: Sequence[int | str], *,
         ending.clear()
         for path, reading in readings.items():
             value, schemas, in_branch = reading
-            absent = last and is_missing and isinstance(value, dict) and part not in value
+            absent = last and is_missing and _is_absent(part, value)
             if absent or _is_key(part, value):
                 below = _expanded(schemas_below(schemas, part)[0], schema)
                 found.setdefault((*path, part), _Reading(None if absent else value[part], below))
@@ -88,6 +88,13 @@ def _expanded(schemas: list[JSONSchema], root: JSONSchema) -> list[JSONSchema]:
 
 def _is_schema(value: Any) -> bool:
     return isinstance(value, dict)
+
+
+def _is_absent(part: int | str, value: Any) -> bool:
+    """Whether a part names a property that an object lacks, or a position beyond the end of an array."""
+    if isinstance(value, dict):
+        return part not in value
+    return isinstance(value, list) and isinstance(part, int) and part >= len(cast("list[Any]", value))
 
 
 def _is_key(part: int | str, value: Any) -> bool:

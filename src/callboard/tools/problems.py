@@ -18,6 +18,8 @@ MAX_PROBLEMS = 20
 """Problems that an error message lists."""
 MANY_PROBLEMS = 1_000
 """Errors of a validator that are processed. Of arguments with more, a sample is validated again."""
+UNDECLARED = ("extra_forbidden", "unexpected_keyword_argument")
+"""Kinds of errors about a property that does not exist, of models and of dataclasses."""
 REQUIRED = "This property is required and was not given."
 
 
@@ -69,7 +71,7 @@ def _problem(entry: dict[str, Any], path: Path, reveal: bool, names: Container[s
     received: Any = abbreviate(entry.get("input"))
     if kind == "missing":
         message, received = REQUIRED, None
-    elif kind == "extra_forbidden":
+    elif kind in UNDECLARED:
         message = "There is no such property. Leave it out."
     elif kind == "json_invalid":
         received = None
@@ -87,7 +89,7 @@ def _expectation(message: str, has_reason: bool) -> str:
     return f"{expected} ({reason})" if has_reason and reason else expected
 
 
-_COMPLETE = {"missing", "extra_forbidden", "json_invalid"}
+_COMPLETE = {"missing", *UNDECLARED, "json_invalid"}
 """Kinds of errors whose message says everything without the received value."""
 
 

@@ -21,6 +21,7 @@ from ..categories import DEFAULT_ERRORS, ErrorTable
 from ..errors import CATEGORIES, RegistrationError, SchemaError, ToolError
 from ..settings import Settings
 from ..shortening import shorten
+from ..types import Mode
 from .context import ToolContext
 from .definition import RESERVED_NAMESPACE, Tool
 from .document import Size, encode, encode_text, too_large
@@ -273,7 +274,6 @@ class Registry:
         """Run a tool with arguments as JSON text and return its value as JSON text. Raises `ToolError`."""
         if (tool := self._tools.get(name)) is None:
             raise _not_found(name)
-        handler = tool.handler
         counters = self._stats[name]
         start = perf_counter()
         try:
@@ -283,8 +283,8 @@ class Registry:
             if len(data) > self._unchecked_bytes:
                 self.argument_size.check(data)
             parsed = tool.arguments.parse(name, data)
-            if handler is not None and handler.direct is not None and tool.lifetime is None:
-                value = await handler.direct(**parsed)
+            if tool.direct is not None:
+                value = await tool.direct(**parsed)
             else:
                 value = await self._run(tool, parsed)
             written = tool.result.write(name, value)
@@ -300,8 +300,12 @@ class Registry:
         return written
 
     async def _run(self, tool: Tool, parsed: Any) -> Any:
-        if tool.handler is None:
-            raise ToolError(f"The tool {tool.name} asks a person and needs a session.", category="configuration")
+        if tool.handler is None or tool.mode is Mode.HUMAN:
+            raise ToolError(
+                f"The tool {tool.name} asks a person and needs a session.",
+                category="configuration",
+                report=f"{tool.name} has the mode 'human': call it with Session.call, which asks for the approval",
+            )
         await self._lifetimes.ensure(tool)
         if self._threads is None:
             self._threads = CapacityLimiter(self.settings.max_threads)

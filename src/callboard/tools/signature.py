@@ -48,7 +48,7 @@ class Signature:
         self.fields: dict[str, Any] = {}
         self.descriptions: dict[str, str] = {}
         """Descriptions given as plain strings beside the types, where Pydantic does not read them."""
-        for parameter in readable_signature(function).parameters.values():
+        for parameter in _open_parameters(function):
             annotation = hints.get(parameter.name, inspect.Parameter.empty)
             if _is_context(annotation):
                 if self.context is not None:
@@ -92,8 +92,8 @@ class Signature:
     def result(self) -> Result:
         """Make the result of the return type, or of the type that a generator yields."""
         returns = self.returns
-        if get_origin(returns) in _STREAMS:
-            returns = get_args(returns)[0]
+        if get_origin(returns) in _STREAMS or returns in _STREAMS:
+            returns = next(iter(get_args(returns)), Any)
         return Result() if returns in (Any, object) else self.result_of_type(returns)
 
     def result_of_type(self, kind: Any) -> Result:
@@ -219,6 +219,16 @@ def readable_signature(function: Callable[..., Any]) -> inspect.Signature:
         ) from error
 
 
+def _open_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a function, without those that a partial application gives by name."""
+    given: set[str] = set()
+    inner: Any = function
+    while isinstance(inner, partial):
+        given.update(inner.keywords)
+        inner = cast("partial[Any]", inner).func
+    return [each for each in readable_signature(function).parameters.values() if each.name not in given]
+
+
 def _innermost(function: Any) -> Any:
     """Return the function inside partial applications, or the `__call__` of an object."""
     while isinstance(function, partial):
@@ -239,7 +249,7 @@ def _built(source: Any, mode: _SchemaMode) -> TypeAdapter[Any]:
     if _may_lack_schema(adapter.core_schema):
         adapter.json_schema(mode=mode)
     if mode == "validation":
-        _check_literals(adapter.core_schema)
+        _check_readable(adapter.core_schema)
         if adapter.core_schema["type"] == "definitions":
             strict_validator(adapter.core_schema, lax=True)  # raises now instead of at the first call
     return adapter
@@ -250,8 +260,10 @@ def _may_lack_schema(schema: CoreSchema) -> bool:
     return any(entry.get("type") in _WITHOUT_SCHEMA for entry in _parts(schema))
 
 
-def _check_literals(schema: CoreSchema) -> None:
-    for entry in _parts(schema, without=("function-before", "function-wrap")):  # a function may give the member
+def _check_readable(schema: CoreSchema) -> None:
+    for entry in _parts(schema, without=("function-before", "function-wrap")):  # a function may give the value
+        if entry.get("type") == "is-subclass":
+            raise TypeError("a class cannot be read from JSON")
         if entry.get("type") == "literal":
             for value in entry["expected"]:
                 if not isinstance(value, str | int | float | None):
@@ -300,7 +312,7 @@ def _admits_none(kind: Any) -> bool:
 
 def dynamic_parameters(function: Callable[..., Any]) -> tuple[str | None, str]:
     """Return the names of a dynamic handler's parameters: for the context, or None, and for the arguments."""
-    names = list(readable_signature(function).parameters)
+    names = [each.name for each in _open_parameters(function)]
     try:
         hints = inspect.get_annotations(inspect.unwrap(function), eval_str=True)
     except (NameError, TypeError):

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
+from ..checks import Check
+from ..errors import RegistrationError
 from .definition import Tool
 
 
@@ -33,7 +35,7 @@ class LocalToolset:
     """A fixed list of tools."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = tuple(tools)
+        self._tools = Check(RegistrationError).items("tools", tools, Tool, "a list of tools, which @tool makes")
 
     async def __aenter__(self) -> Self:
         return self

@@ -5,8 +5,10 @@ Each is a function from a tool to a tool, or to None to leave it out. The origin
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
+from ..checks import Check
+from ..errors import RegistrationError
 from ..types import Mode
 from .definition import Tool
 from .toolset import Toolset
@@ -18,6 +20,10 @@ class TransformedToolset:
     """A toolset that applies a transform to the tools of another one."""
 
     def __init__(self, inner: Toolset, transform: Transform) -> None:
+        if not isinstance(given := cast(Any, inner), Toolset):
+            raise RegistrationError(
+                f"A transform takes a toolset, such as LocalToolset([…]), not {type(given).__name__}."
+            )
         self._inner = inner
         self._transform = transform
         self._made: dict[int, tuple[Tool, Tool | None]] = {}
@@ -48,7 +54,7 @@ def filtered(inner: Toolset, keep: Callable[[Tool], bool]) -> TransformedToolset
 
 def allowed(inner: Toolset, names: Collection[str]) -> TransformedToolset:
     """Keep only the named tools. For a session's allow list, use `Registry.snapshot` or `Runtime.open` instead."""
-    kept = frozenset(names)
+    kept = frozenset(Check(RegistrationError).texts("names", names))
     return TransformedToolset(inner, lambda tool: tool if tool.name in kept else None)
 
 

@@ -17,7 +17,7 @@ from .argument_repair import MAX_REPAIR_ROUNDS, InvalidLocation, repair_argument
 from .descriptions import undescribed
 from .document import check_depth
 from .input_schema import InputSchema
-from .problems import MANY_PROBLEMS, REQUIRED, problems_of, sample_of, validation_error
+from .problems import MANY_PROBLEMS, REQUIRED, UNDECLARED, problems_of, sample_of, validation_error
 from .union_cost import bounded
 from .validators import CHECKED_KINDS, exact_validator, strict_validator
 
@@ -100,7 +100,7 @@ class TypedArguments:
             if error.error_count() > MANY_PROBLEMS:
                 break
             errors = error.errors(include_url=False, include_input=False)
-            if any(entry["type"] in ("json_invalid", "extra_forbidden") for entry in errors):
+            if any(entry["type"] in ("json_invalid", *UNDECLARED) for entry in errors):
                 break
             locations = [InvalidLocation(entry["loc"], entry["type"] == "missing") for entry in errors]
             try:

@@ -3,7 +3,7 @@
 The strict validator applies the JSON rules to the whole document, whatever its types allow. Numbers must be finite
 despite a model's settings. JSON text inside the document, which the type `Json` decodes, must follow the same rules.
 Dates and times must be texts in ISO 8601: Pydantic reads a number, and a text of digits such as 20260901, as a Unix
-time, which is silently another date.
+time, which is silently another date. An `Iterable` is a list, since Pydantic would check its items in the handler.
 """
 
 from collections.abc import Callable
@@ -44,6 +44,8 @@ def _strict(node: Any, lax: bool) -> Any:
     made: Any = {key: value if key in _VALUES else _strict(value, lax) for key, value in entry.items()}
     if kind == "float":
         return {**made, "allow_inf_nan": False}
+    if kind == "generator":  # Pydantic checks its items only when the handler takes them
+        return {**made, "type": "list"}
     if kind == "json":
         return _before(_check_json_text, made)
     if kind in _TIMES:
@@ -106,5 +108,5 @@ _TIMES = {
     "time": "a time such as '14:30:00'",
 }
 """Descriptions of the expected values, by the kind of the core schema."""
-CHECKED_KINDS = frozenset({"float", "json", *_TIMES})
-"""The kinds of core schemas that admit more than the JSON rules, and so need a strict validator."""
+CHECKED_KINDS = frozenset({"float", "generator", "json", *_TIMES})
+"""The kinds of core schemas that admit more than the JSON rules or check later, and so need a strict validator."""
