@@ -20,7 +20,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from callboard import Runtime, tool
 from callboard.adapters.stores.tables import VERSION_TABLE
 from tests import forked
-from tests.server.conftest import DEADLINE, TOOLS, serve
+from tests.server.conftest import DEADLINE, TOOLS, serve, until
 
 
 class Command:
@@ -219,6 +219,42 @@ async def test_h6_call_that_the_shutdown_cuts_off_gets_a_problem() -> None:
     assert (answer.status_code, answer.json()["code"]) == (503, "draining")
     assert answer.headers["retry-after"] == "1"
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.anyio
+async def test_h6_turns_and_requests_share_one_grace_period(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    began = asyncio.Event()
+
+    @tool(inline_budget=600)
+    async def stay() -> str:
+        """Run until the server stops."""
+        began.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        yield "One, "
+        await asyncio.Event().wait()
+
+    model = FunctionModel(stream_function=respond, model_name="held")
+    async with serve(Runtime([stay], model=model), grace=60) as served:
+        await served.session("s")
+        assert (await served.post("/api/chat", {"session_id": "s", "message": "Count!"})).status_code == 202
+        call = asyncio.create_task(served.post("/api/executions", {"session_id": "s", "tool": "stay"}))
+        await began.wait()
+        await until(lambda: served.services.busy)
+        served.server.should_exit = True
+        await until(lambda: served.services.draining)
+        loop = asyncio.get_running_loop()
+        now = loop.time
+        monkeypatch.setattr(loop, "time", lambda: now() + 60)
+        async with asyncio.timeout(20):  # less than another grace period
+            answer = await call
+        monkeypatch.undo()
+    assert (answer.status_code, answer.json()["code"]) == (503, "draining")
+    assert "Exception in ASGI application" not in caplog.text
 
 
 def _status(client: httpx2.Client, execution_id: str) -> str:

@@ -11,8 +11,10 @@ from starlette.routing import Mount
 
 from callboard import CallboardError, Runtime
 from callboard.server import connection
+from callboard.server.app import create_app
 from callboard.server.app_services import AppServices
 from callboard.server.body_limits import BodyLimits
+from callboard.server.identity import IdentityConfig, guard
 from callboard.storage.errors import StoreError, StoreUnavailable
 from tests.server.conftest import DEADLINE, TOOLS, Served, serve
 
@@ -208,3 +210,20 @@ async def test_h6_internal_error_is_logged_and_reported_without_its_reason(
     assert (with_length.status_code, with_length.json()["code"]) == (500, "internal")
     assert "secret" not in with_length.text
     assert "the secret reason" in caplog.text
+
+
+async def test_h5_internal_error_has_the_headers_of_other_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*_: object) -> None:
+        raise ValueError("the secret reason")
+
+    origin = "https://app.example.com"
+    async with Runtime(TOOLS) as runtime:
+        app = create_app(runtime, guard=lambda inner: guard(inner, IdentityConfig(origins=(origin,)), runtime.store))
+        transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            missing = await client.get("/api/state?session_id=s", headers={"origin": origin})
+            monkeypatch.setattr(AppServices, "find", fails)
+            failed = await client.get("/api/state?session_id=s", headers={"origin": origin})
+    assert (missing.status_code, failed.status_code) == (404, 500)
+    assert failed.headers["access-control-allow-origin"] == origin
+    assert {**failed.headers, "content-length": ""} == {**missing.headers, "content-length": ""}

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import Runtime, tool
-from callboard.server import connection
+from callboard.server import connection, event_stream
 from callboard.server.app_services import AppServices, response_budget
 from callboard.server.models import State
 from callboard.server.session_state import read_state
@@ -22,11 +22,14 @@ pytestmark = pytest.mark.anyio
 class Idle:
     """A client that sends a request and does not read the response, with the smallest possible buffers."""
 
-    def __init__(self, port: int, path: str, user: str = "local") -> None:
+    def __init__(self, port: int, path: str, user: str = "local", body: Any = None) -> None:
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.socket.connect(("127.0.0.1", port))
-        self.socket.sendall(f"GET {path} HTTP/1.1\r\nhost: localhost\r\nx-user: {user}\r\n\r\n".encode())
+        head, content = f"{path} HTTP/1.1\r\nhost: localhost\r\nx-user: {user}\r\n", json.dumps(body)
+        length = f"content-type: application/json\r\ncontent-length: {len(content)}"
+        said = f"GET {head}\r\n" if body is None else f"POST {head}{length}\r\n\r\n{content}"
+        self.socket.sendall(said.encode())
 
 
 def small_buffers(served: Served) -> None:
@@ -147,6 +150,37 @@ def has_ended(client: Idle) -> bool:
     except ConnectionError:
         pass
     return True
+
+
+async def test_h3_unread_runs_of_one_user_are_bounded_and_others_are_served() -> None:
+    async with serve(Runtime(TOOLS, model="offline")) as served:
+        unsent = served.services.unsent_frames = response_budget(per_user=3_000_000)
+        small_buffers(served)
+        await served.session("s", x_user="mallory")
+        run: dict[str, Any] = {"threadId": "s", "runId": "r", "messages": [], "tools": [], "context": [], "state": {}}
+        run["forwardedProps"] = {"callboard": {"messages": 1_000}}
+        for number in range(5):
+            said = {"id": str(number), "role": "user", "content": "y" * 190_000}
+            answer = await served.client.post("/ag-ui", json={**run, "messages": [said]}, headers={"x-user": "mallory"})
+            assert '"RUN_FINISHED"' in answer.text
+        connections = served.server.server_state.connections
+        others = len(connections)
+        clients = [Idle(served.port, "/ag-ui", "mallory", run) for _ in range(3)]
+        try:
+            await until(lambda: unsent.held_by("mallory") > 2_500_000)
+            clients += [Idle(served.port, "/ag-ui", "mallory", run) for _ in range(7)]
+            await until(lambda: all(has_ended(client) for client in clients[3:]))
+            assert len(connections) == others + 3
+            assert 2_500_000 < unsent.held_by("mallory") < 3_000_000
+            await served.session("t")
+            shout = {"session_id": "t", "message": 'shout {"text": "hello"}'}
+            assert (await served.post("/api/chat", shout)).status_code == 202
+            theirs = {**run, "threadId": "t"}
+            assert '"RUN_FINISHED"' in (await served.client.post("/ag-ui", json=theirs)).text
+        finally:
+            for client in clients:
+                client.socket.close()
+        await until(lambda: unsent.held == 0)
 
 
 async def test_h2_snapshot_is_refused_while_too_many_of_its_user_are_unsent() -> None:
@@ -287,3 +321,29 @@ async def test_h2_readers_are_limited_per_user() -> None:
             served.services.streams.admit(await served.runtime.sessions.open("theirs", "alice"))
         await until(lambda: len(served.services.streams) == 0)
         served.services.streams.admit(await served.runtime.sessions.open("t", "local"))
+
+
+async def test_h2_readers_that_wait_for_their_snapshots_are_limited_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serve(Runtime(TOOLS, model="offline")) as served:
+        served.services.streams = Streams(served.runtime.clock, per_session=2)
+        await served.session("s")
+        reading = asyncio.Event()
+
+        async def held(services: AppServices, session: LiveSession) -> State:
+            await reading.wait()
+            return await read_state(services, session)
+
+        monkeypatch.setattr(event_stream, "read_state", held)
+        clients = [Idle(served.port, "/api/chat/stream?session_id=s") for _ in range(5)]
+        try:
+            await until(lambda: len(served.server.server_state.tasks) == 5)
+            reading.set()
+            await until(lambda: len(served.server.server_state.tasks) == 2)
+            assert len(served.services.streams) == 2
+            said = b"".join(client.socket.recv(4_096) for client in clients)
+            assert said.count(b"200 OK") == 2
+            assert said.count(b'"code":"too_many_readers"') == 3
+        finally:
+            for client in clients:
+                client.socket.close()
+        await until(lambda: len(served.services.streams) == 0)

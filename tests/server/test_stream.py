@@ -10,10 +10,15 @@ import pytest
 from callboard import Runtime
 from callboard.events.event import Events, encode_event
 from callboard.events.routing import Family
+from callboard.server import event_stream
+from callboard.server.app_services import AppServices
 from callboard.server.event_stream import EventStream
+from callboard.server.models import State
 from callboard.server.reader import Reader
+from callboard.server.session_state import read_state
 from callboard.server.sse import chunks, frame, name_of
 from callboard.server.streams import SLOTS, Streams
+from callboard.sessions.live_session import LiveSession
 from callboard.sessions.session import Session, live_session
 from callboard.storage.change import Change
 from callboard.testing import ManualClock
@@ -340,3 +345,18 @@ async def test_disconnected_client_is_removed(plain: Served) -> None:
         assert response.status_code == 200
         await anext(response.aiter_raw())
     await until(lambda: not len(plain.services.streams) and not session.board.has_readers)
+
+
+async def test_h2_stream_of_a_session_that_is_deleted_while_its_snapshot_is_read_is_refused(
+    plain: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await plain.session("s")
+
+    async def read_and_delete(services: AppServices, session: LiveSession) -> State:
+        state = await read_state(services, session)
+        assert (await plain.client.delete("/api/sessions/s")).json() == {"deleted": True}
+        return state
+
+    monkeypatch.setattr(event_stream, "read_state", read_and_delete)
+    refused = await plain.get("/api/chat/stream", {"session_id": "s"})
+    assert (refused.status_code, refused.json()["code"]) == (404, "session_not_found")

@@ -1,5 +1,6 @@
 """A tool in detail, and statistics over time (H1, H5, G3)."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -7,11 +8,12 @@ from typing import Annotated, Any
 import pytest
 
 from callboard import BreakerPolicy, RetryPolicy, Runtime, ToolError, tool
+from callboard.pacer import Pacer
 from callboard.schemas.dialects import DIALECTS
 from callboard.testing import ManualClock
 from callboard.tools.minute_series import BOUNDS, MINUTE, MINUTES, MinuteSeries, merge_minutes
 from callboard.tools.stats import ToolStats
-from tests.server.conftest import TOOLS, Served, serve
+from tests.server.conftest import TOOLS, Served, serve, until
 
 pytestmark = pytest.mark.anyio
 
@@ -191,3 +193,24 @@ def test_g3_percentiles_are_exact_to_the_classes() -> None:
     assert MinuteSeries().read(5.0) == []
     merged = merge_minutes([[record], [record]])
     assert [each.calls for each in merged] == [2 * record.calls]
+
+
+@pytest.mark.parametrize("path", ["/api/tools", "/api/manifest", "/metrics"])
+async def test_h5_responses_about_all_tools_are_written_in_turns(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = asyncio.Event()
+    entered: list[tuple[str, float]] = []
+
+    async def enter(_: Pacer, user_id: str, seconds: float) -> None:
+        entered.append((user_id, seconds))
+        await turn.wait()
+
+    monkeypatch.setattr(Pacer, "enter", enter)
+    async with serve(Runtime(TOOLS), metrics=lambda: b"") as served:
+        response = asyncio.create_task(served.get(path, x_user="ann"))
+        await until(lambda: bool(entered))
+        assert (await served.get("/healthz")).status_code == 200
+        assert not response.done()
+        turn.set()
+        assert (await response).status_code == 200
+    assert entered[0][0] == "ann"
+    assert 0 < entered[0][1] < 0.1

@@ -135,6 +135,7 @@ async def test_o1_calls_errors_rates_retries_and_breakers_by_tool() -> None:
         assert value(metrics, "callboard_tool_duration_seconds_count", tool="add") == 4
         assert value(metrics, "callboard_tool_duration_seconds_bucket", tool="add", le="+Inf") == 4
         assert value(metrics, "callboard_tool_retries_total", tool="fail") == 0
+        assert 'callboard_tool_duration_seconds_bucket{le="+Inf",tool="build"}' not in metrics.render().decode()
 
 
 async def test_o1_retries_are_counted() -> None:

@@ -28,6 +28,7 @@ try:
     from .body_limits import BodyLimitMiddleware, BodyLimits
     from .endpoint import JSON, Resource
     from .exact_routes import ExactRoutes
+    from .internal_errors import InternalErrors
     from .mounts import mount_routes
     from .openapi import openapi
     from .page_assets import page_routes
@@ -82,6 +83,7 @@ def create_app(
     ]
     if guard is not None:
         middleware.append(Middleware(cast("Any", guard)))
+    middleware.append(Middleware(InternalErrors))
     app = Starlette(
         routes=_routes(services),
         middleware=middleware,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
+from ..pacer import Pacer
 from ..protocols.mount import ProtocolMount
 from ..protocols.problem import Problem
 from ..runtime import Runtime
@@ -40,6 +41,8 @@ class AppServices:
     """The large responses that are being sent."""
     unsent_frames: ByteBudget = field(default_factory=lambda: response_budget(per_user=64 * MIB))
     """The large parts of streams that are being sent."""
+    pacer: Pacer = field(default_factory=Pacer)
+    """Spreads responses that take long to write, such as those about all tools."""
     query_slots: UserSlots = field(default_factory=UserSlots)
     """Limits the expensive queries that run at once for a user."""
     lingering: LingeringConnections = field(default_factory=LingeringConnections)

@@ -11,6 +11,7 @@ from ..events.event import Events
 from ..events.routing import Family
 from ..sessions.live_session import LiveSession
 from .app_services import AppServices
+from .problems import not_found
 from .reader import CHUNK, Reader
 from .session_state import read_state
 from .sse import BEGIN, named_frame
@@ -37,16 +38,19 @@ class EventStream:
         self._family = family
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the stream. Raises `Problem` (429, 503) if the user has too many snapshots that are not sent."""
+        """Send the stream. Raises `Problem` (404, 429, 503), also for what changed while the snapshot was read."""
         if scope["method"] == "HEAD":
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             return await send({"type": "http.response.body", "body": b"", "more_body": False})
         cursor, first = (self._after, b"") if self._after is not None else await self.snapshot("snapshot")
+        streams = self._services.streams
+        streams.admit(self._session)  # again: other requests that read a snapshot were admitted too
+        if self._session.deleted:
+            raise not_found("session")
         user_id, unsent = self._session.user_id, self._services.unsent_frames
         if len(first) > CHUNK:
             unsent.check(user_id, len(first))
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        streams = self._services.streams
         abort = scope.get("extensions", {}).get(ABORT)
         hold = partial(unsent.holding, user_id)
         reader = Reader(self, send, cursor, family=self._family, limit=streams.buffer, hold=hold, abort=abort)

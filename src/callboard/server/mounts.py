@@ -11,6 +11,7 @@ from ..sessions.session import Session, live_session
 from ..tools.registry import Registry
 from ..types import Wake
 from .app_services import AppServices
+from .bounded_send import BoundedSend
 from .endpoint import user_of
 
 
@@ -23,7 +24,8 @@ class MountedProtocol:
         self._application = mount.application(self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._application(scope, receive, send)
+        bounded = BoundedSend(self._services, user_of(scope), scope, receive, send)
+        await self._application(scope, receive, bounded)
 
     @property
     def registry(self) -> Registry:

@@ -61,10 +61,9 @@ class SecurityHeaders:
             if sender.started:
                 raise
             await problem_of(error).response()(scope, receive, sender)
-        except asyncio.CancelledError:  # only the server's shutdown cancels a request
+        except asyncio.CancelledError:  # only the server's shutdown cancels a request, which is no error of the app
             if not sender.started:
                 await draining(_CUT_OFF).response()(scope, receive, sender)
-            raise
         except ClientDisconnect:
             pass  # while the body was read, so there is no response to send
 

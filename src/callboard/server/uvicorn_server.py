@@ -1,7 +1,8 @@
 """uvicorn's server with Callboard's connections and a graceful shutdown.
 
 At SIGTERM or Ctrl-C the server accepts nothing new, waits a limited time for running turns, ends each stream after its
-last event, and then shuts down like uvicorn. Recovery continues turns that take longer.
+last event, waits for open requests for the rest of that time (at least a second), and then shuts down like uvicorn.
+Recovery continues turns that take longer.
 """
 
 import asyncio
@@ -53,6 +54,7 @@ class Server(uvicorn.Server):
         while self._services.busy and loop.time() < deadline and not self.force_exit:  # noqa: ASYNC110 (as uvicorn polls)
             await asyncio.sleep(TICK)
         self._services.drain()
+        self.config.timeout_graceful_shutdown = max(1, round(deadline - loop.time()))  # requests have had the same time
         await super().shutdown(sockets)
 
 

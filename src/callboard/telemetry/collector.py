@@ -86,7 +86,8 @@ class RuntimeCollector(Collector):
                 errors.add_metric((name, category), count)
             ratio.add_metric((name,), 0.0 if stats.success_rate is None else 1.0 - stats.success_rate)
             retries.add_metric((name,), stats.retries)
-            duration.add_metric((name,), buckets(histogram), histogram.total)
+            if stats.calls:  # most lines of a tool are those of its durations
+                duration.add_metric((name,), buckets(histogram), histogram.total)
             breaker.add_metric((name,), {state.value: state == stats.breaker for state in BreakerState})
         yield from (calls, errors, ratio, retries, duration, breaker, paused)
         unknown = "Calls of unknown tools, or with arguments that are not text."

@@ -1,6 +1,7 @@
 """A registry for the tests of the catalogue: a thousand tools, tools to run, and hostile ones."""
 
 import asyncio
+import json
 from typing import Annotated, Any
 
 from callboard import BackoffStrategy, BreakerPolicy, Registry, RetryPolicy, ToolContext, ToolError, dynamic_tool, tool
@@ -81,6 +82,30 @@ hostile = dynamic_tool(
 )
 
 
+async def _repeat(arguments: dict[str, Any]) -> str:
+    return json.dumps(arguments)
+
+
+OVERRIDE = "\u202e"
+odd_names = dynamic_tool(
+    "odd_names",
+    {
+        "type": "object",
+        "properties": {
+            "constructor": {"type": "string", "description": "Every object of JavaScript has one"},
+            "__proto__": {"type": "object", "description": "Its prototype"},
+            "two words": {"type": "boolean", "description": f"A name {OVERRIDE}with a space"},
+            f"{OVERRIDE}eman": {
+                "description": "One of them",
+                "enum": [{"size": 1}, {"size": 2}, ["a"], {"_$litType$": 1, "strings": [SCRIPT]}],
+            },
+        },
+    },
+    _repeat,
+    description="Repeat the arguments.",
+)
+
+
 def _numbered(number: int) -> Any:
     @tool(
         name=f"tool_{number:04}", namespace=f"pack{number % 20:02}", description=f"Do the thing with number {number}."
@@ -97,4 +122,6 @@ async def label(names: Annotated[dict[str, int], "Numbers by name"]) -> str:
     return ", ".join(names)
 
 
-registry = Registry([label, work, pay, flaky, gated, hostile, *(_numbered(number) for number in range(MANY))])
+registry = Registry(
+    [label, work, pay, flaky, gated, hostile, odd_names, *(_numbered(number) for number in range(MANY))]
+)

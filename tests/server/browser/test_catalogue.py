@@ -78,7 +78,7 @@ def axe(tab: Tab) -> list[Any]:
 
 def test_w1_tools_are_listed_searched_and_filtered(many: str, tab: Tab) -> None:
     show(tab, many)
-    assert tab.see("$('.counted').textContent") == f"{MANY + 10} tools", "the built-in ones too"
+    assert tab.see("$('.counted').textContent") == f"{MANY + 11} tools", "the built-in ones too"
     assert tab.see(f"{LINKS}.length") <= 300, "the rest on demand"
     tab.click("$('#tool-search')")
     tab.write("0777")
@@ -88,7 +88,7 @@ def test_w1_tools_are_listed_searched_and_filtered(many: str, tab: Tab) -> None:
     tab.write("thing 99")
     tab.until("$('.counted').textContent.startsWith('19 of')")
     tab.press("Escape")
-    tab.until(f"$('.counted').textContent === '{MANY + 10} tools'")
+    tab.until(f"$('.counted').textContent === '{MANY + 11} tools'")
     tab.click("$('.facets summary')")
     choose = "(() => {{ const control = $('[data-facet={}]'); control.value = {!r};" \
              " control.dispatchEvent(new Event('change')); return true; }})()"  # fmt: skip
@@ -123,7 +123,7 @@ def test_w1_a_thousand_tools_are_listed_without_long_tasks(many: str, tab: Tab) 
     tab.press("Escape")
     while tab.see("!!$('.tool-list button')"):
         tab.push("Show 300 more" if tab.see(f"{LINKS}.length") < 900 else "Show 110 more")
-    tab.until(f"{LINKS}.length === {MANY + 10}")
+    tab.until(f"{LINKS}.length === {MANY + 11}")
     assert tab.see("window.longest") < 1_000, "a bound for busy machines; it is about 100 ms on a free one"
 
 
@@ -410,6 +410,27 @@ def test_h5_hostile_tool_neither_injects_nor_freezes_the_page(many: str, tab: Ta
     assert tab.see("$$('.pane img').length") == 0
     tab.click("$$('.dialects button').find((each) => each.textContent.trim() === 'openai')")
     tab.until("$('.cut')?.textContent.length === 40000")
+
+
+def test_h5_form_shows_and_sends_properties_and_choices_of_any_name_and_type(many: str, tab: Tab) -> None:
+    show(tab, many, "odd_names")
+    labels = tab.see("$$('.run-form label').map((each) => each.textContent.trim())")
+    assert labels == ["Constructor", "proto", "Two words", "⟨U+202E⟩eman"]
+    assert tab.see("$('.run-form [name=constructor]').value") == "", "not what every object inherits"
+    options = tab.see("$$('.run-form option').map((each) => each.textContent.trim())")
+    assert options[1:4] == ['{"size":1}', '{"size":2}', '["a"]']
+    assert SCRIPT in options[4]
+    described = tab.see("""$$('.run-form [aria-describedby]').map((each) =>
+      each.getRootNode().getElementById(each.getAttribute('aria-describedby'))?.textContent)""")
+    assert described[:3] == ["Every object of JavaScript has one", "Its prototype", "A name ⟨U+202E⟩with a space"]
+    fill(tab, "constructor", "a text")
+    fill(tab, "__proto__", '{"kept": true}')
+    tab.see("$('.run-form select').selectedIndex = 2")
+    tab.push("Run")
+    until_run(tab, "succeeded")
+    result = tab.see("$('.runs .result').textContent")
+    for part in ("a text", "kept", "size", "2"):
+        assert part in result
 
 
 @pytest.mark.slow

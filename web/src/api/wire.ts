@@ -158,3 +158,8 @@ export interface Schema {
 export function isFields(value: unknown): value is Fields {
   return !isPlain(value) && value !== null && !Array.isArray(value);
 }
+
+/** Whether a value is an object with this field, and not only with one that every object has, such as `constructor`. */
+export function hasOwn(value: unknown, name: string): value is Fields {
+  return isFields(value) && Object.hasOwn(value, name);
+}

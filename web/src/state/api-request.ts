@@ -1,5 +1,5 @@
 /** A request of the API explorer: its address, headers and body, and the command for a shell. */
-import { isFields } from "../api/wire.ts";
+import { hasOwn, isFields } from "../api/wire.ts";
 import type { Operation } from "./openapi.ts";
 
 export interface ApiRequest {
@@ -19,7 +19,7 @@ export function requestOf(operation: Operation, parameters: unknown, body: unkno
   const headers: Record<string, string> = {};
   let { path } = operation;
   for (const { name, place } of operation.parameters) {
-    const value = values[name];
+    const value = hasOwn(values, name) ? values[name] : undefined;
     if (value === undefined || value === null || value === "") continue;
     const text = typeof value === "string" ? value : JSON.stringify(value);
     if (place === "path") path = path.replaceAll(`{${name}}`, encodeURIComponent(text));

@@ -155,3 +155,8 @@ test("large integers are compared by their digits", () => {
     [["id", "9007199254740992", "9007199254740993"]],
   );
 });
+
+test("fields with the names of what every object has are compared", () => {
+  assert.deepEqual(differences({}, { constructor: "x" }), [["constructor", undefined, "x"]]);
+  assert.deepEqual(differences({ a: { toString: 1 } }, { a: {} }), [["a › toString", 1, undefined]]);
+});

@@ -5,7 +5,7 @@
  * kept. Pure functions: no DOM, no network.
  */
 import { isExact } from "../api/exact-integer.ts";
-import { isFields, type BoardEvent, type DecisionInfo, type Failure, type Fields } from "../api/wire.ts";
+import { hasOwn, isFields, type BoardEvent, type DecisionInfo, type Failure, type Fields } from "../api/wire.ts";
 
 /** Stands between the names of a field and of an inner one. */
 export const STEP = " › ";
@@ -201,7 +201,7 @@ export function decisionOf(
 export function differences(before: unknown, after: unknown): [string, unknown, unknown][] {
   const [one, other]: [Fields, Fields] = [isFields(before) ? before : {}, isFields(after) ? after : {}];
   return [...new Set([...Object.keys(one), ...Object.keys(other)])].flatMap((name): [string, unknown, unknown][] => {
-    const [old, now] = [one[name], other[name]];
+    const [old, now] = [own(one, name), own(other, name)];
     if (isFields(old) && isFields(now))
       return differences(old, now).map(([inner, ...values]) => [name + STEP + inner, ...values]);
     return isSame(old, now) ? [] : [[name, old, now]];
@@ -217,7 +217,8 @@ export function isSame(one: unknown, other: unknown): boolean {
   if (!isFields(one) || !isFields(other)) return one === other;
   const names = Object.keys(one);
   return (
-    names.length === Object.keys(other).length && names.every((name) => name in other && isSame(one[name], other[name]))
+    names.length === Object.keys(other).length &&
+    names.every((name) => hasOwn(other, name) && isSame(one[name], other[name]))
   );
 }
 
@@ -263,5 +264,6 @@ function progressOf(data: Fields): Progress {
   };
 }
 
+const own = (fields: Fields, name: string) => (hasOwn(fields, name) ? fields[name] : undefined);
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
 const elapsed = (from: string, to: string) => Math.max(0, (Date.parse(to) - Date.parse(from)) / 1000);

@@ -1,5 +1,5 @@
 /** An OpenAPI document as groups of operations, with schemas for forms. Pure functions; the document is not trusted. */
-import { type Fields, isFields, type Schema } from "../api/wire.ts";
+import { type Fields, hasOwn, isFields, type Schema } from "../api/wire.ts";
 import { title } from "../format.ts";
 
 const METHODS = ["get", "post", "put", "patch", "delete"] as const;
@@ -183,7 +183,7 @@ function groupOf(path: string, others: string): string {
 
 function follow(root: Schema, path: string): Schema | null {
   const steps = path.replace(/^#\//, "").split("/");
-  const target = steps.reduce<unknown>((place, step) => (isFields(place) ? place[step] : undefined), root);
+  const target = steps.reduce<unknown>((place, step) => (hasOwn(place, step) ? place[step] : undefined), root);
   return isFields(target) ? (target as Schema) : null;
 }
 

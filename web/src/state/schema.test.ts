@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseJson } from "../api/exact-integer.ts";
 import type { Fields, Schema } from "../api/wire.ts";
-import { fieldsOf, inputText, inputValue, unsuitable, withDefaults } from "./schema.ts";
+import { choiceText, fieldsOf, inputText, inputValue, unsuitable, withDefaults } from "./schema.ts";
 
 const SCHEMA: Schema = {
   type: "object",
@@ -124,4 +124,31 @@ test("very many choices are entered as a text, and very many properties as JSON"
   assert.equal(fieldsOf({ type: "object", properties: { a: { type: "string", enum: choices } } })?.[0]?.kind, "text");
   const properties = Object.fromEntries(choices.map((name): [string, Schema] => [name, { type: "string" }]));
   assert.equal(fieldsOf({ type: "object", properties }), null);
+});
+
+test("properties may have the names of what every object has", () => {
+  const schema = JSON.parse(
+    '{"type":"object","properties":{"constructor":{"type":"string"},"__proto__":{"default":{"a":1}},"b":{"$ref":"#/constructor"}}}',
+  ) as Schema;
+  const fields = fieldsOf(schema) ?? [];
+  assert.deepEqual(
+    fields.map(({ name }) => name),
+    ["constructor", "__proto__", "b"],
+  );
+  assert.deepEqual(Object.entries(withDefaults(fields, {})), [["__proto__", { a: 1 }]]);
+  const given = JSON.parse('{"constructor":"x","__proto__":{"a":2}}') as Fields;
+  assert.deepEqual(unsuitable(fields, given), []);
+  assert.deepEqual(Object.keys(withDefaults(fields, given)), ["constructor", "__proto__"]);
+});
+
+test("choices of any type can be told apart", () => {
+  assert.deepEqual(["red", 1, null, true, { a: [1] }, parseJson("9007199254740993"), "a\u202eb"].map(choiceText), [
+    "red",
+    "1",
+    "null",
+    "true",
+    '{"a":[1]}',
+    "9007199254740993",
+    "a⟨U+202E⟩b",
+  ]);
 });

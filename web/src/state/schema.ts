@@ -1,7 +1,8 @@
 /** Forms for JSON schemas: which fields a schema has, and the values of their inputs. Pure functions. */
 import { parseJson, readNumber } from "../api/exact-integer.ts";
-import { type Fields, isFields, type Schema } from "../api/wire.ts";
+import { type Fields, hasOwn, isFields, type Schema } from "../api/wire.ts";
 import { title } from "../format.ts";
+import { visibleText } from "../visible-text.ts";
 import { isSame } from "./history.ts";
 
 export type FieldKind = "choice" | "check" | "number" | "text" | "json";
@@ -62,10 +63,15 @@ export function inputValue({ kind, schema, isRequired }: Field, text: string): u
   return kind === "number" ? readNumber(text) : parseJson(text);
 }
 
+/** The text of a choice. A value that is not a text is JSON. */
+export function choiceText(value: unknown): string {
+  return visibleText(typeof value === "string" ? value : JSON.stringify(value));
+}
+
 /** A value as its tool reads it: its fields in their order, then the defaults of missing ones, without those of null. */
 export function withDefaults(fields: readonly Field[], value: unknown): Fields {
   const given = isFields(value) ? value : {};
-  const missing = fields.filter(({ name }) => !(name in given)).map(({ name, schema }) => [name, schema.default]);
+  const missing = fields.filter(({ name }) => !hasOwn(given, name)).map(({ name, schema }) => [name, schema.default]);
   const all: Fields = { ...given, ...Object.fromEntries(missing) };
   return Object.fromEntries(Object.entries(all).filter(([, each]) => each !== null && each !== undefined));
 }
@@ -112,6 +118,6 @@ function resolve(schema: Schema, root: Schema, depth = 0): Schema {
 
 function follow(path: string, root: Schema): Schema {
   const steps = path.replace(/^#\//, "").split("/");
-  const target = steps.reduce<unknown>((place, step) => (isFields(place) ? place[step] : undefined), root);
+  const target = steps.reduce<unknown>((place, step) => (hasOwn(place, step) ? place[step] : undefined), root);
   return isFields(target) ? (target as Schema) : {};
 }

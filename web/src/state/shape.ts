@@ -1,6 +1,6 @@
 /** The shape of a value, which decides how it is shown. Pure functions, whose cost is bounded for large values. */
 import { isPlain } from "../api/exact-integer.ts";
-import { type Fields, isFields } from "../api/wire.ts";
+import { type Fields, hasOwn, isFields } from "../api/wire.ts";
 
 export type Shape =
   | { readonly kind: "nothing" }
@@ -57,7 +57,7 @@ export function isLink(text: string): boolean {
 export function fitsTable(row: unknown, columns: readonly string[]): row is Fields {
   if (!isFields(row)) return false;
   const names = Object.keys(row);
-  return names.length === columns.length && columns.every((name) => name in row);
+  return names.length === columns.length && columns.every((name) => hasOwn(row, name));
 }
 
 /** Whether a text is formatted with Markdown: with headings, lists, tables, code, links or emphasis. */

@@ -86,10 +86,10 @@ class Run:
                 yield started
                 started = b""
                 await asyncio.wait([intake])  # does not cancel it if the client disconnects
-                self._effects, self._client, sent = intake.result()
+                self._effects, self._client = intake.result()
                 self._resumes = bool(self._effects.running)
-                if sent:
-                    yield b"".join(sent)
+                if self._client.differs:  # written only now, and not kept: a snapshot may have megabytes
+                    yield b"".join(self._client.replace(self._request.client_only))
                 while not self._is_over:
                     if self._leaving:
                         yield b"".join([*self._client.end_text(None), frames.run_error(*_LEAVING)])
@@ -107,7 +107,7 @@ class Run:
             log.exception("an AG-UI run failed")
             yield b"".join([started, *self._client.end_text(None), frames.run_error(*_FAULT)])
 
-    async def _accept_input(self) -> tuple[InputEffects, ClientMessages, list[bytes]]:
+    async def _accept_input(self) -> tuple[InputEffects, ClientMessages]:
         async with self._thread.starting:
             with patience(PATIENCE):
                 return await RunInput(self._session, self._thread, self._request, self._reader).accept()

@@ -64,8 +64,8 @@ class RunInput:
         self._call_ids: dict[str, str] = {}
         """The model's ids of calls with open requests, by execution."""
 
-    async def accept(self) -> tuple[InputEffects, ClientMessages, list[bytes]]:
-        """Accept new input. Returns its effects, the client's messages, and frames for messages that it lacks.
+    async def accept(self) -> tuple[InputEffects, ClientMessages]:
+        """Accept new input. Returns its effects, and the client's messages compared with the thread's.
 
         Raises `RunRefused` or `AnswerInvalid`.
         """
@@ -80,7 +80,6 @@ class RunInput:
             message.is_new = True
         client = ClientMessages(given)
         client.compare(window, self._request.wanted or WINDOW)
-        sent = client.replace(self._request.client_only) if client.differs else []
         for row, message in results:
             await self._answer(row, page_answer(message.text, self._request.errors.get(message.call_id or "")), waiting)
         for entry in self._request.resume:
@@ -89,7 +88,7 @@ class RunInput:
         blocked = [row for row in rows if row.id not in answered and self._call_id(row) in waiting]
         self._effects.turn = self._wakes and not blocked  # a turn waits for the answers of all its calls
         await self._post(new, pending)
-        return self._effects, client, sent
+        return self._effects, client
 
     async def _inputs(
         self, given: Sequence[ThreadMessage], window: MessageWindow

@@ -12,6 +12,8 @@ from ..models import Health
 
 PATIENCE = 3.0
 """Seconds that the store may take to respond."""
+PER_TOOL = 1e-3
+"""Seconds between two responses with metrics, for each tool: more than it takes to write those of a tool."""
 
 
 async def get_health(call: ApiCall[Nothing, Nothing]) -> Health:
@@ -37,6 +39,7 @@ async def get_metrics(call: ApiCall[Nothing, Nothing]) -> ASGIApp:
     """Get metrics for Prometheus."""
     if call.services.metrics is None:
         raise Problem(404, "not_found", "Not found", "This server has no metrics.")
+    await call.services.pacer.enter(call.user_id, len(call.services.runtime.registry.names()) * PER_TOOL)
     return Response(call.services.metrics(), media_type=CONTENT_TYPE)
 
 

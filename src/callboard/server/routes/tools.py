@@ -34,6 +34,8 @@ from ..tool_models import (
     ToolsQuery,
 )
 
+PER_TOOL = 2e-4
+"""Seconds between two responses, for each tool in the first: twice what it takes to write an entry."""
 SLICE = 25
 """Tools whose statistics are added up without a pause, which takes a few milliseconds."""
 
@@ -44,14 +46,16 @@ async def list_tools(call: ApiCall[Nothing, ToolsQuery]) -> ToolList:
     names = {tool.name: tool for tool in await _visible(call) if tool.name > wanted.after}
     page = sorted(names)[: wanted.limit]
     flags = call.services.runtime.registry.settings.gates
+    await call.services.pacer.enter(call.user_id, len(page) * PER_TOOL)
     tools = [entry(names[name], flags) for name in page]
     return ToolList(tools=tools, next=page[-1] if len(page) < len(names) else None)
 
 
 async def get_manifest(call: ApiCall[Nothing, ToolsQuery]) -> Manifest:
     """Get the capability manifest."""
-    made = manifest(await _visible(call), call.services.runtime.registry.settings.gates)
-    return Manifest.model_validate(made)
+    tools = [*await _visible(call)]
+    await call.services.pacer.enter(call.user_id, len(tools) * PER_TOOL)
+    return Manifest.model_validate(manifest(tools, call.services.runtime.registry.settings.gates))
 
 
 async def get_tool(call: ApiCall[Nothing, ToolQuery]) -> ToolDetails:

@@ -1,14 +1,19 @@
 import { html, nothing } from "lit";
 import { parseJson } from "../../api/exact-integer.ts";
 import type { Schema } from "../../api/wire.ts";
-import { isFields } from "../../api/wire.ts";
-import { type Field, fieldsOf, inputText, inputValue } from "../../state/schema.ts";
+import { hasOwn } from "../../api/wire.ts";
+import { choiceText, type Field, fieldsOf, inputText, inputValue } from "../../state/schema.ts";
 import { texts } from "../../texts.ts";
+import { visibleLines, visibleText } from "../../visible-text.ts";
 import { Part } from "../part/part.ts";
 
 type Input = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
-const INPUT_TYPES: Readonly<Record<string, string>> = { date: "date", email: "email", uri: "url" };
+const INPUT_TYPES: ReadonlyMap<string, string> = new Map([
+  ["date", "date"],
+  ["email", "email"],
+  ["uri", "url"],
+]);
 const LONG = 200; // characters of a text that gets several lines
 
 let count = 0;
@@ -78,16 +83,16 @@ export class FormElement extends Part {
   #read(): unknown {
     const fields = this.#fields;
     if (fields === null) return this.#readJson(this.#input("json"), this.label);
-    const answer: Record<string, unknown> = {};
+    const answer = new Map<string, unknown>(); // an object would have names of its own, such as `__proto__`
     for (const field of fields) {
       const input = this.#input(field.name);
       const isCheck = input instanceof HTMLInputElement && input.type === "checkbox";
       const text = isCheck ? (input.checked ? "true" : "") : (input?.value ?? "");
       const isJson = field.kind === "json" && (field.isRequired || text.trim() !== "");
       const value = isJson ? this.#readJson(input, field.label) : inputValue(field, text);
-      if (value !== undefined) answer[field.name] = value;
+      if (value !== undefined) answer.set(field.name, value);
     }
-    return answer;
+    return Object.fromEntries(answer);
   }
 
   override focus(): void {
@@ -97,34 +102,35 @@ export class FormElement extends Part {
   override render() {
     const fields = this.#fields;
     if (fields === null) return this.#json("json", this.label, this.value, nothing, this.text);
-    return html`<div class="fields">${fields.map((field) => this.#field(field))}</div>`;
+    return html`<div class="fields">${fields.map((field, place) => this.#field(field, place))}</div>`;
   }
 
   get #fields(): Field[] | null {
     return this.asJson ? null : fieldsOf(this.schema);
   }
 
-  #field(field: Field) {
-    const { name, label, hint, kind, schema } = field;
-    const id = `${this.#id}-${name}`;
-    const given = isFields(this.value) && name in this.value ? this.value[name] : schema.default;
-    const note = hint === "" ? nothing : html`<p class="hint" id="${id}-hint">${hint}</p>`;
-    if (kind === "json") return this.#json(name, label, given, note, inputText(field, given));
+  #field(field: Field, place: number) {
+    const { name, hint, kind, schema } = field;
+    const id = `${this.#id}-${place}`; // a name may have spaces, which separate ids
+    const label = visibleText(field.label);
+    const given = hasOwn(this.value, name) ? this.value[name] : schema.default;
+    const note = hint === "" ? nothing : html`<p class="hint" id="${id}-hint">${visibleLines(hint)}</p>`;
+    const described = hint === "" ? nothing : `${id}-hint`;
+    if (kind === "json") return this.#json(name, label, given, note, inputText(field, given), id, described);
     if (kind === "check") {
       return html`<div class="field check">
-        <label for=${id}><input id=${id} name=${name} type="checkbox" .checked=${given === true} />${label}</label>${note}
+        <label for=${id}><input id=${id} name=${name} type="checkbox" aria-describedby=${described} .checked=${given === true} />${label}</label>${note}
       </div>`;
     }
-    return html`<div class="field"><label for=${id}>${label}</label>${this.#entry(field, id, inputText(field, given))}${note}</div>`;
+    return html`<div class="field"><label for=${id}>${label}</label>${this.#entry(field, id, inputText(field, given), described)}${note}</div>`;
   }
 
-  #entry({ name, kind, schema, isRequired, hint }: Field, id: string, text: string) {
-    const described = hint === "" ? nothing : `${id}-hint`;
+  #entry({ name, kind, schema, isRequired }: Field, id: string, text: string, described: unknown) {
     if (kind === "choice") {
       // no option is selected in advance, so that the person always makes a decision such as "confirmed"
       return html`<select id=${id} name=${name} ?required=${isRequired} aria-describedby=${described}>
         <option value="" ?disabled=${isRequired} ?selected=${text === ""}>${isRequired ? texts.choose : texts.none}</option>
-        ${(schema.enum ?? []).map((each, at) => html`<option value=${at} ?selected=${text === String(at)}>${each}</option>`)}
+        ${(schema.enum ?? []).map((each, at) => html`<option value=${at} ?selected=${text === String(at)}>${choiceText(each)}</option>`)}
       </select>`;
     }
     const longest = schema.maxLength ?? nothing;
@@ -132,19 +138,26 @@ export class FormElement extends Part {
       return html`<textarea id=${id} name=${name} rows="3" dir="auto" maxlength=${longest} ?required=${isRequired}
         aria-describedby=${described} .value=${text}></textarea>`;
     }
-    const type = kind === "number" ? "number" : (INPUT_TYPES[schema.format ?? ""] ?? "text");
+    const type = kind === "number" ? "number" : (INPUT_TYPES.get(schema.format ?? "") ?? "text");
     const step = kind === "number" ? (schema.type === "integer" ? "1" : "any") : nothing;
     return html`<input id=${id} name=${name} type=${type} dir="auto" step=${step} min=${schema.minimum ?? nothing}
       max=${schema.maximum ?? nothing} maxlength=${longest} ?required=${isRequired} aria-describedby=${described} .value=${text} />`;
   }
 
-  #json(name: string, label: string, value: unknown, note: unknown = nothing, given?: string) {
-    const id = `${this.#id}-${name}`;
+  #json(
+    name: string,
+    label: string,
+    value: unknown,
+    note: unknown = nothing,
+    given?: string,
+    id = `${this.#id}-json`,
+    described: unknown = nothing,
+  ) {
     const text = given ?? (value === undefined ? "" : JSON.stringify(value, null, 2));
     const rows = Math.min(12, text.split("\n").length + 1);
     return html`<div class="field">
       <label for=${id}>${label}</label>
-      <textarea id=${id} name=${name} class="code" rows=${rows} spellcheck="false" dir="ltr" .value=${text}></textarea>
+      <textarea id=${id} name=${name} class="code" rows=${rows} spellcheck="false" dir="ltr" aria-describedby=${described} .value=${text}></textarea>
       ${note}
     </div>`;
   }
