@@ -18,6 +18,9 @@ from callboard.errors import SettingsError
         ("postgresql://ann:s3[cret@h/db", ["s3[cret"], "postgresql://h/db"),
         ("postgresql://h/db?password=s3cret&user=ann", ["s3cret"], "postgresql://h/db"),
         ("ann:s3cret@h:4222", ["s3cret"], "h:4222"),
+        ("nats://s3cret%40@h:4222/name?replicas=3", ["s3cret%40", "s3cret@"], "nats://h:4222/name"),
+        ("tls://s3cret@h", ["s3cret"], "tls://h"),
+        ("s3cret@h:4222", ["s3cret"], "h:4222"),
     ],
 )
 def test_d2_passwords_are_found_and_left_out(address: str, found: list[str], shown: str) -> None:

@@ -7,6 +7,8 @@ from .errors import CallboardError
 
 _USER_PASSWORD = re.compile(r"[^:/?#@]*:(.*)@", re.DOTALL)
 """A user and a password, also one with characters that should be in percent form."""
+_NATS_TOKEN = re.compile(r"(?:(?:nats|tls|wss?)://)?([^:/?#@]+)@")
+"""A user without a password, which NATS takes for a token. Later servers of an address may have no scheme."""
 _PASSWORD_OPTION = re.compile(r"[?&](?:ssl)?password=([^&#]+)")
 
 
@@ -24,12 +26,14 @@ def split_address(address: str, what: str, error: type[CallboardError]) -> Split
 
 
 def passwords(*addresses: str) -> list[str]:
-    """Return the passwords in addresses, as they are written and as they are meant."""
+    """Return the passwords and tokens in addresses, as they are written and as they are meant."""
     found: list[str] = []
     for address in addresses:
         written = _PASSWORD_OPTION.findall(address)
         if user := _USER_PASSWORD.match(address.partition("://")[2] or address):
             written.append(user[1])
+        elif token := _NATS_TOKEN.match(address):
+            written.append(token[1])
         found += dict.fromkeys(form for each in written for form in (each, unquote(each)) if form)
     return found
 

@@ -90,17 +90,20 @@ async def stream(*chunks: bytes) -> AsyncIterator[bytes]:
         yield chunk
 
 
-async def received(*chunks: bytes, **headers: str) -> bytes:
+EVENTS = {"accept": "application/json, text/event-stream"}
+
+
+async def received(*chunks: bytes, status: int = 200, accept: str = EVENTS["accept"], **headers: str) -> bytes:
     """Return the body of a response of these chunks, as the limited transport passes it on."""
 
     def respond(request: httpx2.Request) -> httpx2.Response:
         assert request.headers["accept-encoding"] == "identity"
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx2.Response(200, headers=named, content=stream(*chunks))
+        return httpx2.Response(status, headers=named, content=stream(*chunks))
 
     limited = http.LimitedTransport(httpx2.MockTransport(respond), no_sleep)
     async with httpx2.AsyncClient(transport=limited) as client:
-        return (await client.get("http://server/mcp")).content
+        return (await client.get("http://server/mcp", headers={"accept": accept})).content
 
 
 async def test_h4_a_compressed_response_is_refused() -> None:
@@ -119,6 +122,14 @@ async def test_h4_a_response_has_a_limit_of_bytes_and_values() -> None:
     assert await received(*events, content_type="text/event-stream") == b"".join(events)
     with pytest.raises(httpx2.ReadError, match="500,000 values"):
         await received(b"data: ", many, content_type="text/event-stream")
+
+
+@pytest.mark.parametrize(("status", "accept"), [(307, EVENTS["accept"]), (401, EVENTS["accept"]), (200, "*/*")])
+async def test_h4_a_response_that_is_read_whole_has_a_limit_whatever_its_type(status: int, accept: str) -> None:
+    with pytest.raises(httpx2.ReadError, match="more than 16,777,216 bytes"):
+        await received(
+            *[b": " + b"x" * 1024 * 1024] * 17, status=status, accept=accept, content_type="text/event-stream"
+        )
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
@@ -149,7 +160,7 @@ async def test_h4_an_event_stream_is_read_in_the_encoding_in_which_it_is_counted
     headers = {"content-type": "text/event-stream; charset=utf-16"}
     limited = http.LimitedTransport(httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, content=body)))
     async with httpx2.AsyncClient(transport=limited) as client:
-        assert (await client.get("http://server/mcp")).text.count("data: ") == 0
+        assert (await client.get("http://server/mcp", headers=EVENTS)).text.count("data: ") == 0
 
 
 async def test_h4_streams_are_opened_at_a_rate() -> None:

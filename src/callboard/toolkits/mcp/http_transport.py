@@ -23,13 +23,16 @@ TIMEOUT = httpx2.Timeout(30.0, read=None)
 STREAM_BURST, STREAM_RATE = 50, 10.0
 """Streams that are opened at once, and per second after that. A server says how soon the SDK resumes one: at once."""
 
+_EVENTS = "text/event-stream"
+
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class LimitedTransport(httpx2.AsyncBaseTransport):
     """Limits the size and the speed of responses, and how often streams are opened.
 
-    The SDK limits the bytes of each event of a stream of events.
+    The SDK limits the bytes of each event of a stream of events. A response is such a stream only if the request takes
+    one: redirects, errors and the documents of a login are read whole.
 
     It asks for responses that are not compressed, and takes no others: a few kilobytes can become gigabytes.
     """
@@ -53,7 +56,8 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
             await response.aclose()
             raise httpx2.ReadError("the response is compressed, which was not asked for")
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()  # as the SDK reads it
-        if is_events := kind == "text/event-stream":
+        is_events = kind == _EVENTS and response.is_success and _EVENTS in request.headers.get("accept", "")
+        if is_events:
             response.encoding = "utf-8"  # as values are counted, whatever the server declares
         stream = cast("httpx2.AsyncByteStream", response.stream)
         response.stream = _LimitedStream(stream, self._allowance, self._sleep, is_events=is_events)
