@@ -88,7 +88,8 @@ def _circumstances(options: Options) -> str:
     version = environments.run(python, "-c", "import platform; print(platform.python_version())").strip()
     packages = [f"{name} {environments.version(python, name)}" for name in ("callboard", "pydantic", "anyio")]
     facts = (str(date.today()), _processor(), f"{os.cpu_count()} cores", platform.system(), f"Python {version}")
-    return ", ".join((*facts, *packages, f"{options.rounds} rounds")) + "."
+    rounds = f"{options.rounds} round{'' if options.rounds == 1 else 's'}"
+    return ", ".join((*facts, *packages, rounds)) + "."
 
 
 def _processor() -> str:
