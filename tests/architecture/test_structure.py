@@ -1,11 +1,14 @@
 """The structure of the source: no import cycles, and files of a bounded size."""
 
 import ast
+import re
 import statistics
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src"
+PAGE = Path(__file__).parents[2] / "web" / "src"
+TS_IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*["'](\.{1,2}/[^"']+)["']""")
 MAX_LINES = 400
 
 
@@ -36,8 +39,20 @@ def test_there_is_no_import_cycle_including_type_checking_imports() -> None:
     graph = {name: imports_of(name, path, known) for name, path in known.items()}
     lazy = graph.pop("callboard")  # the public face loads its names when they are used
     assert lazy
+    assert_no_cycle({name: needed - {"callboard"} for name, needed in graph.items()})
+
+
+def test_there_is_no_import_cycle_in_the_page_including_type_imports() -> None:
+    files = {path.resolve() for path in PAGE.rglob("*.ts")}
+    graph = {path: {(path.parent / name).resolve() for name in TS_IMPORT.findall(path.read_text())} for path in files}
+    assert sum(map(len, graph.values())) > len(files)
+    assert set().union(*graph.values()) <= files, "each import names a file"
+    assert_no_cycle({str(path.relative_to(PAGE)): {str(each.relative_to(PAGE)) for each in graph[path]} for path in files})
+
+
+def assert_no_cycle(graph: dict[str, set[str]]) -> None:
     try:
-        TopologicalSorter({name: needed - {"callboard"} for name, needed in graph.items()}).prepare()
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(f"an import cycle: {' → '.join(error.args[1])}") from None
 

@@ -3,7 +3,7 @@ import type { ConnectionState } from "./api/board-stream.ts";
 import type { DecisionInfo } from "./api/wire.ts";
 import type { CallStatus } from "./state/conversation.ts";
 import type { DecisionKind } from "./state/history.ts";
-import type { OutboxState } from "./state/outbox.ts";
+import type { OutboxState } from "./state/unsent.ts";
 
 const english = {
   /** The language of the texts, for the page's `lang`. */

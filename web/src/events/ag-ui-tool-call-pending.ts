@@ -1,4 +1,4 @@
-import type { PendingToolCall } from "../tools/agent-run.ts";
+import type { PendingToolCall } from "../tools/pending-tool-call.ts";
 
 export interface AgUiToolCallPendingDetail {
   readonly call: PendingToolCall;

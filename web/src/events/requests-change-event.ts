@@ -1,4 +1,4 @@
-import type { InboxRequest } from "../state/open-requests.ts";
+import type { InboxRequest } from "../state/inbox-request.ts";
 
 /** The list of open requests has changed. */
 export class RequestsChangeEvent extends Event {

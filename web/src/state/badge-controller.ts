@@ -7,7 +7,8 @@ import type { ReactiveController, ReactiveControllerHost } from "lit";
 import type { RequestsChangeEvent } from "../events/requests-change-event.ts";
 import { showAppBadge } from "./badge.ts";
 import { notifications } from "./notifications.ts";
-import { type InboxRequest, type OpenRequests, openRequests } from "./open-requests.ts";
+import type { InboxRequest } from "./inbox-request.ts";
+import { type OpenRequests, openRequests } from "./open-requests.ts";
 import { whileVisible } from "./while-visible.ts";
 
 const VISIBLE = 15_000; // milliseconds between two requests

@@ -4,7 +4,8 @@ import type { ReactiveControllerHost } from "lit";
 import type { ApiClient, Query } from "../api/api-client.ts";
 import { Problem } from "../api/problem.ts";
 import { InboxController } from "./inbox-controller.ts";
-import { type ListedRequest, OpenRequests } from "./open-requests.ts";
+import type { ListedRequest } from "./inbox-request.ts";
+import { OpenRequests } from "./open-requests.ts";
 
 function request(number: number, changes: Partial<ListedRequest> = {}): ListedRequest {
   const ids = { request_id: `r${number}`, session_id: "s1", execution_id: `x${number}`, tool: "pay" };

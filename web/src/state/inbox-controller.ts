@@ -10,7 +10,8 @@ import type { SessionInfo, ToolInfo } from "../api/wire.ts";
 import type { RequestsChangeEvent } from "../events/requests-change-event.ts";
 import { texts } from "../texts.ts";
 import { nextOrder, orderOf, pageOf, SHOWN, unshown } from "./inbox-order.ts";
-import { type InboxRequest, type ListedRequest, type OpenRequests, openRequests } from "./open-requests.ts";
+import type { InboxRequest, ListedRequest } from "./inbox-request.ts";
+import { type OpenRequests, openRequests } from "./open-requests.ts";
 import type { AnswerState } from "./request-answers.ts";
 
 const TIMEOUT = 20_000; // milliseconds that the server may take to respond

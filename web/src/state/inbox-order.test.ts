@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nextOrder, orderOf, pageOf, unshown } from "./inbox-order.ts";
-import { type InboxRequest, inboxRequest } from "./open-requests.ts";
+import { type InboxRequest, inboxRequest } from "./inbox-request.ts";
 
 function requests(...numbers: number[]): InboxRequest[] {
   return numbers.map((number) => {

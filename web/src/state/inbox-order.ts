@@ -2,7 +2,7 @@
  * The order of the requests in the inbox. New requests do not move those that are shown, which a person may be about to
  * answer: they are shown on demand. Pure functions.
  */
-import { byUrgency, type InboxRequest } from "./open-requests.ts";
+import { byUrgency, type InboxRequest } from "./inbox-request.ts";
 
 /** Requests on a page of the inbox. */
 export const SHOWN = 20;

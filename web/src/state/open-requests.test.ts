@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiClient, Query } from "../api/api-client.ts";
-import { byUrgency, type InboxRequest, inboxRequest, type ListedRequest, OpenRequests } from "./open-requests.ts";
+import { byUrgency, type InboxRequest, inboxRequest, type ListedRequest } from "./inbox-request.ts";
+import { OpenRequests } from "./open-requests.ts";
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
 

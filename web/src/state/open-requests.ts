@@ -6,32 +6,13 @@
  * that is known stays the same object, so that a form keeps what was entered.
  */
 import { ApiClient, type Query } from "../api/api-client.ts";
-import type { RequestInfo } from "../api/wire.ts";
 import { RequestsChangeEvent } from "../events/requests-change-event.ts";
 import { TypedEventTarget } from "../events/typed-event-target.ts";
-import type { OpenRequest } from "./conversation.ts";
-import { openRequest, requestPath } from "./open-request.ts";
+import { type InboxRequest, inboxRequest, type ListedRequest } from "./inbox-request.ts";
+import { requestPath } from "./open-request.ts";
 
 /** Requests of a page. The badge counts up to the first page. */
 export const PAGE = 100;
-
-/** A request in a list over all conversations. */
-export interface ListedRequest extends RequestInfo {
-  readonly session_id: string;
-  readonly created_at: string;
-}
-
-export interface InboxRequest {
-  readonly id: string;
-  readonly sessionId: string;
-  readonly executionId: string;
-  readonly tool: string;
-  readonly createdAt: string;
-  /** The request as its element shows it. */
-  readonly open: OpenRequest;
-  /** The start of a payload that the list leaves out. */
-  readonly excerpt: string | null;
-}
 
 interface RequestPage {
   readonly requests: readonly ListedRequest[];
@@ -125,32 +106,9 @@ export class OpenRequests extends TypedEventTarget<{ "callboard-requests-change"
 /** The store of the page. */
 export const openRequests = new OpenRequests();
 
-/** The requests to show: those that expire soonest, and then the others, the newest first. */
-export function byUrgency(requests: readonly InboxRequest[]): InboxRequest[] {
-  const expiry = ({ open }: InboxRequest) => (open.expiresAt === null ? Infinity : Date.parse(open.expiresAt));
-  return [...requests].sort(
-    (one, other) => compare(expiry(one), expiry(other)) || other.createdAt.localeCompare(one.createdAt),
-  );
-}
-
-/** A request of a list, as elements show it. */
-export function inboxRequest(info: ListedRequest): InboxRequest {
-  return {
-    id: info.request_id,
-    sessionId: info.session_id,
-    executionId: info.execution_id,
-    tool: info.tool,
-    createdAt: info.created_at,
-    excerpt: info.cut?.["payload"]?.excerpt ?? null,
-    open: openRequest(info),
-  };
-}
-
 /** The requests of later pages. One that belongs into the first page and is not in it was closed. */
 function restOf(listed: readonly InboxRequest[], first: readonly InboxRequest[]): InboxRequest[] {
   const found = new Set(first.map(({ id }) => id));
   const newest = first.at(-1)?.createdAt ?? "";
   return listed.filter(({ id, createdAt }) => !found.has(id) && createdAt >= newest);
 }
-
-const compare = (one: number, other: number) => (one === other ? 0 : one < other ? -1 : 1);

@@ -9,6 +9,7 @@ import { Problem } from "../api/problem.ts";
 import { texts } from "../texts.ts";
 import { patience } from "./repeater.ts";
 import { browserStorage, removeStored, type TextStorage } from "./storage.ts";
+import type { Unsent } from "./unsent.ts";
 
 const PREFIX = "callboard.outbox.";
 const MAX_DELAY = 15_000; // milliseconds between two attempts
@@ -16,20 +17,6 @@ const HIDDEN_FOR = 1_500; // milliseconds for which a stored message is hidden a
 const EXPIRES = 12 * 3_600_000; // after that the person decides, because the server forgets ids after a day
 const RETRIED = new Set([401, 408, 425, 429]);
 const AGAIN = Symbol("again"); // the reason to end a request that is repeated at once
-
-/** `kept` messages were loaded from the storage; the board may already have them, so they are not shown. */
-export type OutboxState = "kept" | "sending" | "sent" | "waiting" | "failed";
-
-/** A message in the outbox. */
-export interface Unsent {
-  readonly id: string;
-  readonly text: string;
-  readonly at: number;
-  readonly state: OutboxState;
-  readonly problem: string;
-  /** The number of its event, once the server has accepted it. */
-  readonly seq: number | null;
-}
 
 /** A message as it is stored. */
 type Kept = Pick<Unsent, "id" | "text" | "at">;

@@ -3,7 +3,8 @@ import { buildResumeArray, HttpAgent, type Interrupt, type Message, type RunAgen
 import { AgUiAgentReadyEvent } from "../events/ag-ui-agent-ready.ts";
 import { AgUiMessagesChangedEvent } from "../events/ag-ui-messages-changed.ts";
 import type { AgUiToolRegisterEvent } from "../events/ag-ui-tool-register.ts";
-import { AgentRun, type AgentRunResult, type PendingToolCall } from "./agent-run.ts";
+import { AgentRun, type AgentRunResult } from "./agent-run.ts";
+import type { PendingToolCall } from "./pending-tool-call.ts";
 import { newId } from "./new-id.ts";
 import { openCalls, resultMessage } from "./thread-calls.ts";
 import { ToolCallRunner } from "./tool-call-runner.ts";

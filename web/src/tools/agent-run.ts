@@ -15,6 +15,7 @@ import { AgUiToolCallArgsEvent } from "../events/ag-ui-tool-call-args.ts";
 import { AgUiToolCallEndEvent } from "../events/ag-ui-tool-call-end.ts";
 import { AgUiToolCallPendingEvent } from "../events/ag-ui-tool-call-pending.ts";
 import { AgUiToolCallStartEvent } from "../events/ag-ui-tool-call-start.ts";
+import type { PendingToolCall } from "./pending-tool-call.ts";
 import { argsOf, openCalls, type ThreadCall, withClosedCalls } from "./thread-calls.ts";
 import type { ToolCallRunner } from "./tool-call-runner.ts";
 import type { ToolRegistry } from "./tool-registry.ts";
@@ -22,18 +23,6 @@ import type { ToolDefinition } from "./types.ts";
 
 /** The most runs of the protocol that follow each other without the user: a model may call tools for ever. */
 export const MAX_ROUNDS = 100;
-
-/** A call that waits for your decision. */
-export interface PendingToolCall {
-  readonly toolCallId: string;
-  readonly toolCallName: string;
-  readonly args: unknown;
-  /**
-   * `interrupted`: another page, or this one before a reload, may have carried it out, and the tool is not idempotent.
-   * `unknown_tool`: no registered tool has this name.
-   */
-  readonly reason: "interrupted" | "unknown_tool";
-}
 
 /** The end of a run. */
 export type AgentRunResult =

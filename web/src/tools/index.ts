@@ -26,7 +26,8 @@ export {
 } from "../events/tool-execution-validating.ts";
 export { ToolRegistryChangeEvent, type ToolRegistryChangeDetail } from "../events/tool-registry-change.ts";
 export { type AgentRunOptions, AgUiAgent, type InterruptResponses } from "./ag-ui-agent.ts";
-export type { AgentRunResult, PendingToolCall } from "./agent-run.ts";
+export type { AgentRunResult } from "./agent-run.ts";
+export type { PendingToolCall } from "./pending-tool-call.ts";
 export { BreakerOpen, type BreakerState, type BreakerStatus } from "./breaker.ts";
 export type { Clock, Timer } from "./clock.ts";
 export {

@@ -9,7 +9,7 @@ import { title } from "../../format.ts";
 import { BadgeController } from "../../state/badge-controller.ts";
 import { countText, titleWith } from "../../state/badge.ts";
 import { notifications } from "../../state/notifications.ts";
-import type { InboxRequest } from "../../state/open-requests.ts";
+import type { InboxRequest } from "../../state/inbox-request.ts";
 import { parseRoute, route, routeQuery, type Route, type View } from "../../state/route.ts";
 import { Shortcuts } from "../../state/shortcuts.ts";
 import { browserStorage } from "../../state/storage.ts";

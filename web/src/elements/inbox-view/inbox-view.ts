@@ -9,7 +9,7 @@ import { differences } from "../../state/history.ts";
 import { type DecidedRequest, InboxController } from "../../state/inbox-controller.ts";
 import { SHOWN } from "../../state/inbox-order.ts";
 import { notifications } from "../../state/notifications.ts";
-import type { InboxRequest } from "../../state/open-requests.ts";
+import type { InboxRequest } from "../../state/inbox-request.ts";
 import { texts } from "../../texts.ts";
 import { inboxTexts } from "../../texts/inbox.ts";
 import { visibleLines } from "../../visible-text.ts";

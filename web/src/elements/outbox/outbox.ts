@@ -2,7 +2,7 @@ import { html, nothing } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import { DiscardMessageEvent } from "../../events/discard-message-event.ts";
 import { RetryMessageEvent } from "../../events/retry-message-event.ts";
-import type { Unsent } from "../../state/outbox.ts";
+import type { Unsent } from "../../state/unsent.ts";
 import { texts } from "../../texts.ts";
 import { Part } from "../part/part.ts";
 
