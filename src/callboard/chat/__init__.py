@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_ai.settings import ModelSettings
 
-from ..sessions.background_tasks import BackgroundTasks
+from ..background_tasks import BackgroundTasks
 from ..sessions.conversation_scope import ConversationScope
 from ..sessions.session_manager import SessionManager
 from ..sessions.task_tools import task_tools

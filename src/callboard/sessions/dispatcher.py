@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol
 
+from ..background_tasks import BackgroundTasks
 from ..clock import Clock
 from ..errors import ErrorCategory, ToolError
 from ..execution.engine import DEFAULT_QUEUE, GATEWAY_QUEUE, Engine, EngineError, WorkerStatus
@@ -72,7 +73,7 @@ class Dispatcher:
         self._woken = woken
         """Delivers late results of a session to its model; None if this process has no model."""
         self._sweep_now = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = BackgroundTasks()
         self.depths: tuple[QueueDepth, ...] = ()
         """The queues at the last count."""
         self._sent: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -92,17 +93,13 @@ class Dispatcher:
 
     async def open(self) -> None:
         await self.engine.open(self._sweep_now.set)
-        loop = asyncio.get_running_loop()
-        self._tasks.append(loop.create_task(self._run(), name="callboard: dispatcher"))
-        self._tasks.append(loop.create_task(self._count_again(), name="callboard: queue counts"))
+        self._tasks.run(self._run(), "callboard: dispatcher")
+        self._tasks.run(self._count_again(), "callboard: queue counts")
         if self._woken is not None:
-            self._tasks.append(loop.create_task(self.engine.serve_wakes(self._wake_here), name="callboard: wakes"))
+            self._tasks.run(self.engine.serve_wakes(self._wake_here), "callboard: wakes")
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._tasks.close()
         await self.engine.close()
 
     def queue_of(self, execution: Execution) -> str | None:

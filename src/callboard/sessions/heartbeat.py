@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import NamedTuple
 
+from ..background_tasks import BackgroundTasks
 from ..storage.errors import StoreError, StoreOutdated
 from ..storage.owners import RECOVERING, Claim, Owners, QueuedCall
 from ..storage.rows import OwnerRow
@@ -77,7 +78,7 @@ class Heartbeat:
         self._ended = threading.Event()
         self._poll_now = asyncio.Event()
         self._joining = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
         self._thread: threading.Thread | None = None
 
     async def open(self, *, conversations: bool) -> None:
@@ -88,7 +89,7 @@ class Heartbeat:
         self._conversations = conversations
         await self.join()
         self._poll_now.set()
-        self._task = asyncio.get_running_loop().create_task(self._watch(), name="callboard: heartbeat")
+        self._tasks.run(self._watch(), "callboard: heartbeat")
 
     async def join(self) -> None:
         """Register this process and start to beat. A process must do so before it runs any execution."""
@@ -103,9 +104,7 @@ class Heartbeat:
 
     async def stop_polling(self) -> None:
         """Stop claiming work. This process still beats."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await self._tasks.close()
 
     async def close(self) -> None:
         """Stop polling and beating, and leave."""

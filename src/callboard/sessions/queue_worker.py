@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from ..background_tasks import BackgroundTasks
 from ..clock import Clock
 from ..errors import ToolError
 from ..execution.engine import Engine, QueueMessage, WorkerStatus
@@ -83,32 +84,24 @@ class QueueWorker:
         self._retaken: set[Claim] = set()
         """The claims that checks have handed to the recovery, until they have begun."""
         self._stopping = False
-        self._tasks: list[asyncio.Task[None]] = []
-        """The tasks that receive messages."""
-        self._deliveries: set[asyncio.Task[None]] = set()
-        """The tasks that claim executions and start them."""
-        self._checking: asyncio.Task[None] | None = None
+        self._receiving = BackgroundTasks()
+        self._deliveries = BackgroundTasks()
+        """Claim executions and start them."""
+        self._checking = BackgroundTasks()
         self._detach = manager.observe(self)
 
     async def open(self) -> None:
         """Start to serve."""
         await self._engine.announce(self.describe)
-        loop = asyncio.get_running_loop()
         for queue in self.queues:
-            serving = self._engine.serve(queue, self._room, self._deliver)
-            self._tasks.append(loop.create_task(serving, name=f"callboard: queue {queue}"))
-        self._checking = loop.create_task(self._check_regularly(), name="callboard: claims")
+            self._receiving.run(self._engine.serve(queue, self._room, self._deliver), f"callboard: queue {queue}")
+        self._checking.run(self._check_regularly(), "callboard: claims")
 
     async def stop(self) -> None:
         """Stop taking executions. Those that are claimed, or being claimed, go on."""
         self._stopping = True
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-            self._tasks.clear()
-        if self._deliveries:
-            await asyncio.wait(self._deliveries)
+        await self._receiving.close()
+        await self._deliveries.finish()
 
     async def drain(self) -> None:
         """Stop taking executions, and return when those that run have ended."""
@@ -119,9 +112,7 @@ class QueueWorker:
 
     async def close(self) -> None:
         await self.stop()
-        if self._checking is not None:
-            self._checking.cancel()
-            await asyncio.wait([self._checking])
+        await self._checking.close()
         self._detach()
 
     def describe(self) -> WorkerStatus:
@@ -183,10 +174,7 @@ class QueueWorker:
 
     async def _deliver(self, messages: Sequence[QueueMessage]) -> None:
         """Handle messages in a task that is not cancelled: an execution that is claimed must be carried out."""
-        task = asyncio.get_running_loop().create_task(self._handle(messages), name="callboard: claim")
-        self._deliveries.add(task)
-        task.add_done_callback(self._deliveries.discard)
-        await asyncio.shield(task)
+        await asyncio.shield(self._deliveries.start(self._handle(messages), "callboard: claim"))
 
     async def _handle(self, messages: Sequence[QueueMessage]) -> None:
         accepted: dict[tuple[str, str], QueueMessage] = {}

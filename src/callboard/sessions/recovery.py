@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from ..background_tasks import BackgroundTasks
 from ..events.event import encode_event
 from ..events.kinds import EventKind
 from ..execution.execution import Execution
@@ -67,17 +68,15 @@ class Recovery:
         self._results_left = False
         self._backlog = Backlog()
         self._more = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
 
     def open(self) -> None:
         """Start to handle the claims that `add` gets."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: recovery")
+        self._tasks.run(self._run(), "callboard: recovery")
 
     async def close(self) -> None:
         """Stop. The rest is left to the next process."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await self._tasks.close()
 
     def add(self, claims: list[Claim]) -> None:
         """Add claims of this process."""

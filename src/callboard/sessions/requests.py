@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json, to_json
 
+from ..background_tasks import BackgroundTasks
 from ..clock import Clock, Timer
 from ..errors import CallboardError, ErrorCategory, ToolError
 from ..events.event import encode_event
@@ -41,7 +42,6 @@ from .answers import (
     display_answer,
     interpret_answer,
 )
-from .background_tasks import BackgroundTasks
 from .calls import SessionPort
 from .decision import Decision, decision_of
 
@@ -95,7 +95,7 @@ class Requests:
         self._waiting: dict[str, _Waiting] = {}
         self._by_session: dict[str, dict[str, None]] = {}
         """Ids of the same requests, by session."""
-        self._closing = BackgroundTasks()
+        self._closing = BackgroundTasks(expected=StoreError)
 
     async def close(self) -> None:
         """Wait until the requests that are being closed are."""

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from ..background_tasks import BackgroundTasks
 from ..budget import Budget
 from ..clock import Clock
 from ..errors import RuntimeNotOpen
@@ -14,7 +15,6 @@ from ..storage.store import Store
 from ..storage.writer import Writer
 from ..tools.definition import Tool
 from ..tools.registry import Registry
-from .background_tasks import BackgroundTasks
 from .conversation_port import TurnListener
 from .dispatcher import Dispatcher
 from .requests import Requests

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator
 from weakref import WeakValueDictionary
 
+from ..background_tasks import BackgroundTasks
 from ..budget import Budget, MemoryLimits
 from ..clock import Clock
 from ..errors import RuntimeNotOpen
@@ -17,7 +18,7 @@ from ..execution.engine import Engine
 from ..execution.manager import ExecutionManager
 from ..execution.usage import UserUsage
 from ..storage.change import Change, Notice
-from ..storage.errors import AlreadyWritten, IdempotencyConflict
+from ..storage.errors import AlreadyWritten, IdempotencyConflict, StoreError
 from ..storage.owners import QueuedCall
 from ..storage.rows import IdempotencyRow, OwnerRow
 from ..storage.session_list import ListPosition, SessionSummary
@@ -28,7 +29,6 @@ from ..tools.registry import Registry
 from ..tools.view import View
 from ..turns import Usage
 from ..types import Wake
-from .background_tasks import BackgroundTasks
 from .boards import Boards
 from .call_arguments import parse_wake
 from .change_notifications import ChangeNotifications
@@ -83,7 +83,7 @@ class SessionManager:
             )
         )
         self.writer = Writer(store)
-        self.background = BackgroundTasks()
+        self.background = BackgroundTasks(expected=StoreError)
         self.conversations: Callable[[ConversationScope], ConversationPort] | None = None
         """Makes the conversation of a session; None if the runtime has no model."""
         self._services = services = Services(

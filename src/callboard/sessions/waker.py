@@ -10,6 +10,7 @@ turn leaves memory after it. Sessions with new results of this process are not w
 import asyncio
 import logging
 
+from ..background_tasks import BackgroundTasks
 from ..clock import within
 from ..storage.errors import StoreError
 from .conversation_port import ConversationPort
@@ -47,17 +48,15 @@ class Waker:
         self._named: set[str] = set()
         """Sessions that are to be searched, since another process left results in them."""
         self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
 
     def open(self) -> None:
         """Start to wake the sessions that `wake_all` and `wake` find."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="callboard: wakes")
+        self._tasks.run(self._run(), "callboard: wakes")
 
     async def close(self) -> None:
         """Stop waking. Turns that run go on, and the other sessions are left to the next process."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await self._tasks.close()
 
     def wake_all(self) -> None:
         """Wake all sessions that have results which the model has not received, soon."""

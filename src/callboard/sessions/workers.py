@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from ..background_tasks import BackgroundTasks
 from ..clock import Clock
 from ..errors import ErrorCategory, RegistrationError, ToolError
 from ..events.event import encode_event
@@ -29,7 +30,6 @@ from ..storage.rows import WORKER, IdempotencyRow
 from ..tools.definition import Tool
 from ..tools.document import encode
 from ..types import Mode
-from .background_tasks import BackgroundTasks
 from .calls import SessionPort
 
 

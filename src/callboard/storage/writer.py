@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Collection, Sequence
 from time import perf_counter
 from typing import Protocol, TypeVar
 
+from ..background_tasks import BackgroundTasks
 from .change import Change
 from .committer import ChangeGroup, Committer, GroupWithdrawn
 from .errors import Conflict, StoreError, StoreUnavailable
@@ -100,6 +101,7 @@ class Writer:
         """When the last call of the store ended, on the clock of the event loop."""
         self._probe_timer: asyncio.TimerHandle | None = None
         self._closing = False
+        self._tasks = BackgroundTasks()
         self._task: asyncio.Task[None] | None = None
         self.unavailable = False
         """Whether the last call of the store failed."""
@@ -125,7 +127,7 @@ class Writer:
 
     def open(self) -> None:
         loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._run(), name="callboard: writer")
+        self._task = self._tasks.run(self._run(), "callboard: writer")
         self._idle_since = loop.time()
         self._probe_timer = loop.call_later(PROBE, self._probe_if_idle)
 
@@ -140,10 +142,8 @@ class Writer:
                 timer.cancel()
         if self._task is None:
             return
-        done, _ = await asyncio.wait([self._task], timeout=patience)
-        if not done:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        if not await self._tasks.finish(patience):
+            await self._tasks.close()
             self._group.withdraw()
             log.error("the store did not answer; changes that are not written yet are lost")
         self._give_up()

@@ -82,11 +82,11 @@ class Run:
                 self._thread.lending(self._session, await page_tools(self._session, self._request.tools)),
             ):
                 self._session.client = self._request.client
-                intake = self._thread.intakes.start(self._accept_input())
+                accepting = self._thread.accepting.start(self._accept_input())
                 yield started
                 started = b""
-                await asyncio.wait([intake])  # does not cancel it if the client disconnects
-                self._effects, self._client = intake.result()
+                await asyncio.wait([accepting])  # does not cancel it if the client disconnects
+                self._effects, self._client = accepting.result()
                 self._resumes = bool(self._effects.running)
                 if self._client.differs:  # written only now, and not kept: a snapshot may have megabytes
                     yield b"".join(self._client.replace(self._request.client_only))

@@ -1,4 +1,4 @@
-"""The intake of a run: new user messages, results of front-end tools, and answers to requests.
+"""The input of a run that is accepted: new user messages, results of front-end tools, and answers to requests.
 
 The rest of a client's input is its copy of the conversation, which is only compared with the transcript.
 """
@@ -52,7 +52,7 @@ async def has_owner(session: LiveSession, call_id: str) -> bool:
 
 
 class RunInput:
-    """The intake of one run."""
+    """The new input of one run."""
 
     def __init__(self, session: LiveSession, thread: Thread, run_request: RunRequest, reader: ThreadReader) -> None:
         self._session = session

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 
-from ...sessions.background_tasks import BackgroundTasks
+from ...background_tasks import BackgroundTasks
 from ...sessions.live_session import LiveSession
 from ...tools.definition import Tool
 from ...tools.front_end import MAX_TOOLS
@@ -29,12 +29,12 @@ class Thread:
         self._delivered: dict[str, None] = {}
         self._tools: dict[object, Sequence[Tool]] = {}
         self._has_own_tools = False
-        self.intakes = BackgroundTasks()
-        """The intakes of runs, which continue if their clients disconnect."""
+        self.accepting = BackgroundTasks()
+        """Accepts the input of runs, also if their clients disconnect."""
         self.paused: tuple[str, int, int] | None = None
         """The last paused turn, and the input and output tokens that it had used."""
         self.starting = asyncio.Lock()
-        """Serializes the intake of runs."""
+        """Lets one run at a time have its input accepted."""
 
     @contextmanager
     def lending(self, session: LiveSession, tools: Sequence[Tool]) -> Generator[None]:

@@ -24,6 +24,7 @@ from nats.errors import Error as NatsError
 from nats.js.errors import NotFoundError
 from pydantic_core import from_json, to_json
 
+from ....background_tasks import BackgroundTasks
 from ....execution.engine import Deliver, EngineError, WorkerStatus
 from ....storage.owners import QueuedCall
 from .address import NatsAddress
@@ -34,6 +35,8 @@ from .wake_sender import WakeSender
 
 log = logging.getLogger("callboard.engine")
 
+SEND_TIMEOUT = 1.0
+"""Seconds for which a process that ends sends the calls that are not sent yet."""
 WAKE_TIMEOUT = 2.0
 """Seconds in which the server stores a wake; otherwise it is sent again."""
 RETRY_DELAY = 1.0
@@ -64,6 +67,7 @@ class NatsEngine:
         self._unsent: list[tuple[str, bytes]] = []
         """Messages of calls for `_sender`: subject and body."""
         self._sender: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
         self._wakes = WakeSender(self._store_wake, self._ready)
 
     @property
@@ -74,20 +78,19 @@ class NatsEngine:
 
     async def open(self, connected: Callable[[], None]) -> None:
         self._connected = connected
-        self._connecting = asyncio.get_running_loop().create_task(self._connect(), name="callboard: nats")
+        self._connecting = self._tasks.run(self._connect(), "callboard: nats")
 
     async def close(self) -> None:
         self._closing = True
         if self._connecting is not None:
             self._connecting.cancel()
-            await asyncio.wait([self._connecting])
-        if self._sender is not None:
-            await asyncio.wait([self._sender], timeout=1.0)
+        await self._tasks.finish(timeout=SEND_TIMEOUT)
         await self._wakes.close(timeout=WAKE_TIMEOUT)
         if self._client.is_connected:
             with suppress(NatsError, TimeoutError):
                 await self._client.flush(timeout=2)
         await _close(self._client)
+        await self._tasks.close()
 
     async def _connect(self) -> None:
         warned = False
@@ -165,7 +168,7 @@ class NatsEngine:
             self._connecting.cancel()
         self._ready.clear()
         self._client = Client()
-        self._connecting = asyncio.get_running_loop().create_task(self._connect(), name="callboard: nats")
+        self._connecting = self._tasks.run(self._connect(), "callboard: nats")
 
     async def _error(self, error: Exception) -> None:
         log.debug("NATS: %s", error)
@@ -176,7 +179,7 @@ class NatsEngine:
         body = to_json([call.session_id, call.id, call.tool, call.user_id])
         self._unsent.append((self._queue_subject + call.queue, body))
         if self._sender is None or self._sender.done():
-            self._sender = asyncio.get_running_loop().create_task(self._send_calls(), name="callboard: nats sender")
+            self._sender = self._tasks.run(self._send_calls(), "callboard: nats sender")
 
     def wake(self, session_id: str | None) -> None:
         self._wakes.add(session_id)

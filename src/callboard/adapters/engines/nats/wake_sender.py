@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from nats.errors import Error as NatsError
 from pydantic_core import to_json
 
+from ....background_tasks import BackgroundTasks
+
 log = logging.getLogger("callboard.engine")
 
 BATCH = 100
@@ -29,6 +31,7 @@ class WakeSender:
         self._connected = connected
         self._waiting: dict[str | None, None] = {}
         """Sessions whose wakes are not stored by the server; None stands for all sessions."""
+        self._tasks = BackgroundTasks()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -38,17 +41,13 @@ class WakeSender:
             return
         self._keep([session_id])
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._send(), name="callboard: nats wakes")
+            self._task = self._tasks.run(self._send(), "callboard: nats wakes")
 
     async def close(self, timeout: float) -> None:
         """Stop. If there is a connection, wait up to some seconds for what is not sent yet."""
         self._closed = True
-        if self._task is None:
-            return
-        _, unfinished = await asyncio.wait([self._task], timeout=timeout if self._connected.is_set() else 0)
-        if unfinished:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        if not await self._tasks.finish(timeout if self._connected.is_set() else 0):
+            await self._tasks.close()
             log.warning("sessions with late results were not woken, because NATS does not answer")
 
     def _keep(self, session_ids: Iterable[str | None]) -> None:

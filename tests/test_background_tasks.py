@@ -5,8 +5,8 @@ import inspect
 
 import pytest
 
-from callboard.sessions.background_tasks import BackgroundTasks
-from callboard.storage.errors import StoreUnavailable
+from callboard.background_tasks import BackgroundTasks
+from callboard.storage.errors import StoreError, StoreUnavailable
 from callboard.testing import settle
 
 pytestmark = pytest.mark.anyio
@@ -16,12 +16,12 @@ async def test_error_of_a_background_task_is_logged(caplog: pytest.LogCaptureFix
     async def fails(error: Exception) -> None:
         raise error
 
-    background = BackgroundTasks()
+    background = BackgroundTasks(expected=StoreError)
     background.run(fails(StoreUnavailable("it is away")))
     background.run(fails(ValueError("a fault of ours")))
     await settle()
     assert [(record.levelname, record.message) for record in caplog.records] == [
-        ("WARNING", "the store was not reached: it is away"),
+        ("WARNING", "a background task failed: it is away"),
         ("ERROR", "the runtime failed in a background task"),
     ]
     await background.close()
@@ -44,3 +44,14 @@ async def test_closing_cancels_running_and_unstarted_tasks() -> None:
     await background.close()
     assert ended == ["under way"]
     assert inspect.getcoroutinestate(never) == inspect.CORO_CLOSED
+
+
+async def test_finish_returns_whether_all_tasks_have_ended() -> None:
+    background, gate = BackgroundTasks(), asyncio.Event()
+    assert await background.finish(timeout=0)
+    task = background.start(gate.wait(), "the gate")
+    assert task.get_name() == "the gate"
+    assert not await background.finish(timeout=0)
+    gate.set()
+    assert await background.finish()
+    assert task.result() is True
