@@ -32,6 +32,7 @@ COMMANDS = {
     "worker": CommandSource("worker", "worker", "Carry out the calls of queues, for other servers."),
     "workers": CommandSource("workers", "workers", "List workers, what they run, and what waits for them."),
     "mcp": CommandSource("mcp", "mcp", "Serve tools to an MCP client over standard input and output."),
+    "bench": CommandSource("bench", "run_bench", "Measure what calls cost on this machine."),
     "doctor": CommandSource("doctor", "run_doctor", "Check whether a server can start here."),
 }
 
