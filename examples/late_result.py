@@ -25,7 +25,7 @@ async def main(model: str) -> None:
         session = await runtime.open("alice_1", user_id="alice")
 
         turn = await session.say(question)
-        print("turn 1:", turn.text)  # the work goes on; the user can write meanwhile
+        print("turn 1:", turn.text)  # the work continues; the user can write meanwhile
 
         finished = 0
         async for event in session.events(family="chat"):

@@ -59,7 +59,7 @@ async def main() -> None:
         session = await runtime.open("alice_1", user_id="alice")
         messages: list[Any] = [{"role": "user", "content": "Build the report of 2026-Q3."}]
         await respond(client, session, messages)
-        while session.has_pending_work:  # work that goes on after the model's answer
+        while session.has_pending_work:  # work that continues after the model's answer
             seen = session.board.last_seq
             for outcome in await session.take_results():
                 messages += late(session, outcome)

@@ -81,7 +81,7 @@ async def main() -> None:
         while True:
             results = asyncio.ensure_future(tools.until_results())
             await asyncio.wait([line, results], return_when=asyncio.FIRST_COMPLETED)
-            if not line.done() and not await results:  # nothing runs: only the user can go on
+            if not line.done() and not await results:  # nothing runs: only the user can continue
                 await line
             results.cancel()
             if line.done() and not line.result():  # the end of the input

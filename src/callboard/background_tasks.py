@@ -28,7 +28,7 @@ class BackgroundTasks:
         return task
 
     def start(self, work: Coroutine[Any, Any, T], name: str | None = None) -> "asyncio.Task[T]":
-        """Start work that goes on even if its caller stops waiting for the task."""
+        """Start work that continues even if its caller stops waiting for the task."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._done)

@@ -33,7 +33,7 @@ class DocumentChanged(ToolError):
         if expected == 0:
             problem = "exists already"
         elif version == 0:
-            problem = "does not exist any more"
+            problem = "no longer exists"
         else:
             problem = f"was changed meanwhile: its version is {version}, and not {expected}"
         super().__init__(f"The document {key!r} in {collection!r} {problem}. Nothing was written. Read it again.")

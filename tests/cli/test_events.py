@@ -282,7 +282,7 @@ def test_b8_an_expired_cursor_names_the_first_kept_event(run: Command, url: str)
     done = run("events", "s1", "--after", "1", "--json")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "error: The events after 1 are not kept any more. Start again; the first kept one is 4. Use: --after 3\n"
+        "error: The events after 1 are no longer kept. Start again; the first kept one is 4. Use: --after 3\n"
     )
     assert numbers(run("events", "s1", "--after", "3", "--json").out) == [4, 5]
 

@@ -131,7 +131,7 @@ async def test_b1_follow_yields_existing_events_and_ends_with_the_board() -> Non
 async def test_b8_reader_with_an_expired_cursor_gets_an_error() -> None:
     board = filled(25, retention=10)
     assert board.first_seq == 12
-    with pytest.raises(CursorExpired, match=r"^The events after 10 are not kept any more.*the first kept one is 12\.$"):
+    with pytest.raises(CursorExpired, match=r"^The events after 10 are no longer kept.*the first kept one is 12\.$"):
         await anext(board.follow(10))
     with pytest.raises(CursorExpired):
         board.subscribe(print, after=10)

@@ -135,7 +135,7 @@ async def test_e2_cursors_that_do_not_exist(make: Make) -> None:
     async with make(echo) as runtime:
         session = await runtime.open("s", "ann")
         await session.notice("one")
-        with pytest.raises(CallboardError, match="The events after -5 are not kept any more"):
+        with pytest.raises(CallboardError, match="The events after -5 are no longer kept"):
             await anext(session.events(-5))
         waiting = session.events(5)  # not yet there: it is waited for
         for _ in range(5):

@@ -92,7 +92,7 @@ async def test_k4_documents_belong_to_the_user_in_all_sessions(runtime: Runtime)
 async def test_k4_document_that_was_changed_meanwhile_is_not_written(runtime: Runtime) -> None:
     session = await runtime.open("a", "ann")
     error = await refusal(session, "put", key="k", value=1, version=3)
-    assert "The document 'k' in 'c' does not exist any more" in error.message
+    assert "The document 'k' in 'c' no longer exists" in error.message
     await call(session, "put", key="k", value=1, version=0)
     assert "exists already" in (await refusal(session, "put", key="k", value=1, version=0)).message
     await call(session, "put", key="k", value=2, version=1)

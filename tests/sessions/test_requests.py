@@ -342,7 +342,7 @@ async def test_m3_only_the_first_answer_counts(make: Make) -> None:
         request = await the_request(session)
         await session.answer(request.id, {"approved": True})
         for second in ({"approved": True}, {"approved": False}):
-            with pytest.raises(RequestClosed, match="The request is not open any more"):
+            with pytest.raises(RequestClosed, match="The request is no longer open"):
                 await session.answer(request.id, second)
         await ended(session, outcome.execution_id)
         with pytest.raises(RequestClosed, match="it is used"):

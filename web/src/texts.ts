@@ -194,7 +194,7 @@ const english = {
   notAnObject: "The form shows an object with fields only. Correct this in the JSON.",
   noChanges: "You have changed nothing yet.",
   expiresIn: (duration: string) => `Expires in ${duration}`,
-  expired: "The time to answer is over.",
+  expired: "The time to answer has expired.",
   inBrowser: "in your browser",
   inBrowserTime: "In your browser",
   willChange: "You change:",
@@ -206,7 +206,7 @@ const english = {
     approved: "approved",
     rejected: "rejected",
     answered: "answered",
-    expired: "closed because its time was over",
+    expired: "closed because it expired",
     withdrawn: "closed because its call had ended",
   } satisfies Record<DecisionInfo["outcome"], string>,
 

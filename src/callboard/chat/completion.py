@@ -55,7 +55,7 @@ class TurnIO(Protocol):
         ...
 
     def simpler_messages(self, messages: list[ModelMessage], error: Exception) -> list[ModelMessage] | None:
-        """These messages without what a provider may have rejected them for. None where there is nothing such."""
+        """The messages without the parts that a provider may have rejected. None if there are no such parts."""
         ...
 
     def parameters(self) -> ModelRequestParameters:

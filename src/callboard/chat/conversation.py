@@ -273,7 +273,7 @@ class Conversation:
             raise
         finally:
             self._retrying = self._awaits_other_process = False
-            self._stopping = self._stopping and self._lease.held  # a turn that goes on later must stop then
+            self._stopping = self._stopping and self._lease.held  # a turn that continues later must stop then
             if self._has_news and not self._leaving() and not self._session.deleted:  # it came after the last request
                 asyncio.get_running_loop().call_soon(self._start, 0.0)
         return turn
@@ -324,7 +324,7 @@ class Conversation:
         except asyncio.CancelledError:
             if not self._leaving():
                 await self._interrupted(io)
-        except (TurnLeaseLost, StoreUnavailable):  # the turn goes on elsewhere, or here when the store answers
+        except (TurnLeaseLost, StoreUnavailable):  # the turn continues elsewhere, or here when the store answers
             raise
         except Exception as failure:
             self._is_cancellable = False  # a cancellation of what follows would leave the turn open
@@ -338,7 +338,7 @@ class Conversation:
         return Turn(turn_id, status, "\n\n".join(filter(None, io.texts)), replace(io.usage), error)
 
     async def _interrupted(self, io: SessionTurnIO) -> None:
-        """End an interrupted turn. Its open calls are cancelled, or go on in the background."""
+        """End an interrupted turn. Its open calls are cancelled, or continue in the background."""
         if self._config.cancel_on_interrupt:
             await io.stop_open_calls()
         answers, results = await io.answer_open_calls(None)
@@ -358,7 +358,7 @@ class Conversation:
         )
 
     def _clear_news(self) -> None:
-        """Forget that something arrived: the turn reads everything up to now."""
+        """Clear the flag for new inputs and results, because the turn reads all of them now."""
         self._has_news = False
         self._input_arrived.clear()
 

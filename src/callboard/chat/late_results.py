@@ -91,7 +91,7 @@ def room_for(history: Sequence[ModelMessage]) -> int:
 
 
 def with_late_results(history: Sequence[ModelMessage], results: Sequence[LateResult]) -> list[ModelMessage]:
-    """Return a history with late results, at most `room_for` of them, to which the model responds next."""
+    """Return a history with at most `room_for` late results appended, to which the model responds next."""
     if not results:
         return list(history)
     messages: list[ModelMessage] = list(history) or [ModelRequest(parts=[UserPromptPart(FIRST_PROMPT)])]

@@ -178,7 +178,7 @@ class Rendering:
         current.answers[call_id] = self._answer(TASK_RESULT, call_id, entry.content, entry.failed)
 
     def _begin(self, exchange: _Exchange) -> _Exchange:
-        """Begin another exchange. The previous one will not change any more."""
+        """Begin another exchange. The previous one will not change again."""
         _join(self._messages, self._valid(self._current))
         self._current = exchange
         return exchange

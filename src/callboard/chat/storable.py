@@ -35,7 +35,7 @@ def storable_response(response: ModelResponse, used_ids: Collection[str] = ()) -
 
 
 def storable_parts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
-    """Replace the characters in texts and calls that no store accepts, and arguments that could not be read again."""
+    """Replace characters in texts and calls that stores reject, and arguments that cannot be decoded again."""
     made: list[ModelResponsePart] = []
     for part in parts:
         if isinstance(part, TextPart | ThinkingPart):

@@ -80,7 +80,7 @@ class SessionToolset(AbstractToolset[Any]):
     # Late results
 
     async def until_results(self) -> bool:
-        """Wait until late results should be given to the model. False if no call goes on that could have one.
+        """Wait until late results should be given to the model. False if no running call can produce one.
 
         Results of tools with `wake="wait"` and `wake="ui_only"` are not waited for.
         """

@@ -274,7 +274,7 @@ class SessionTurnIO:
 
 
 def _raise_cancellation() -> None:
-    """Raise the cancellation of this task that came during a write, whose error was raised in its place."""
+    """Raise the cancellation that arrived during a write and was replaced by the error of that write."""
     if (task := asyncio.current_task()) is not None and task.cancelling():
         raise asyncio.CancelledError
 

@@ -154,7 +154,7 @@ def valid_parts(parts: Iterable[ModelResponsePart], ids: Mapping[str, str]) -> l
                 made.append(updated(part, content=BLANK_TEXT))
         else:
             made.append(part)
-    while made and isinstance(made[-1], ThinkingPart):  # Anthropic and OpenAI refuse a thought that leads to nothing
+    while made and isinstance(made[-1], ThinkingPart):  # Anthropic and OpenAI refuse reasoning that nothing follows
         made.pop()
     return made
 

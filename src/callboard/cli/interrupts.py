@@ -51,7 +51,7 @@ class Interrupts:
 
 @asynccontextmanager
 async def alongside(work: Awaitable[object]) -> AsyncGenerator["asyncio.Task[object]", None]:
-    """Await something beside the block, and cancel it when the block ends. If either fails, both end with its error."""
+    """Run a coroutine concurrently with the block and cancel it when the block ends. An error in either ends both."""
 
     async def run() -> object:
         return await work
@@ -66,7 +66,7 @@ async def alongside(work: Awaitable[object]) -> AsyncGenerator["asyncio.Task[obj
 
 
 def exit_after(seconds: float, code: int) -> None:
-    """Exit by then at the latest, since a thread that does not stop would keep the process alive."""
+    """Exit after this many seconds, even if a running thread would keep the process alive."""
     timer = threading.Timer(seconds, os._exit, (code,))
     timer.daemon = True
     timer.start()

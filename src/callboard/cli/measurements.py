@@ -51,7 +51,7 @@ class Figure(NamedTuple):
 
     @classmethod
     def of(cls, name: str, key: str, times: list[float], *, elapsed: float | None = None, parts: int = 1) -> Self:
-        """Summarise samples of so many parts each. `elapsed` is the time of samples that overlap."""
+        """Summarise samples of `parts` operations each. `elapsed` is the total time of overlapping samples."""
         cuts = quantiles(times, n=100, method="inclusive") if len(times) > 1 else [times[0]] * 99
         total = sum(times) if elapsed is None else elapsed
         return cls(name, key, cuts[49] / parts, cuts[98] / parts, len(times) * parts / total, len(times))

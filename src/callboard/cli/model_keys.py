@@ -14,7 +14,7 @@ _KEYS = {
     "openai-chat": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
     "openai-responses": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
 }
-"""Environment variables, of which one is enough, by the provider in the name of a model."""
+"""Environment variables by provider name. A provider needs one of its variables."""
 
 
 def check_key(model: str) -> None:

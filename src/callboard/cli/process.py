@@ -46,7 +46,7 @@ class CommandError(CallboardError):
 
 
 def exit_on_interrupt(code: int, message: bytes = b"") -> None:
-    """From now on, exit at once on Ctrl-C, with that code and message. Keep SIGINT ignored if it is."""
+    """Exit immediately on Ctrl-C, with this code and message. An ignored SIGINT stays ignored."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         with suppress(OSError):
@@ -59,7 +59,7 @@ def exit_on_interrupt(code: int, message: bytes = b"") -> None:
 
 @contextmanager
 def loading() -> Generator[None]:
-    """Import modules inside the `with`: Ctrl-C exits at once, since imports take long enough for an impatient one.
+    """Exit immediately on Ctrl-C while modules are imported inside the `with` block.
 
     The garbage collector is off and ignores the imported objects later, since they stay until the end.
     """

@@ -26,7 +26,7 @@ class CursorExpired(CallboardError):
     code = "cursor_expired"
 
     def __init__(self, after: int, first: int) -> None:
-        super().__init__(f"The events after {after} are not kept any more. Start again; the first kept one is {first}.")
+        super().__init__(f"The events after {after} are no longer kept. Start again; the first kept one is {first}.")
         self.first = first
 
 

@@ -55,7 +55,7 @@ class CallScope(SessionScope[Execution], Protocol):
     async def recorded_call(self, parent: Execution, call_id: str, name: str, document: bytes) -> Outcome | None:
         """Return the outcome of a nested call that only the store knows, once it has ended; None if there is none.
 
-        Waits for a store that does not answer, as long as the parent's attempt goes on.
+        Waits for a store that does not answer, as long as the parent's attempt continues.
         """
         ...
 

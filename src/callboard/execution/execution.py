@@ -151,7 +151,7 @@ class Execution(TimeLimits, OptionalState):
             child.set_queue("")
 
     def hold_arguments(self) -> None:
-        """Count the bytes of large arguments against the user's limit until it ends."""
+        """Count the bytes of large arguments against the user's limit until the execution ends."""
         self._set().held = held = len(self.document)
         self.scope.user.arguments += held
 
@@ -183,7 +183,7 @@ class Execution(TimeLimits, OptionalState):
         self.arguments = arguments
 
     def edit_arguments(self, document: bytes, display_arguments: bytes) -> None:
-        """Replace the arguments by those of a person. The fingerprint stays that of the caller's."""
+        """Replace the arguments with those that a person edited. The fingerprint stays that of the original ones."""
         self.document, self.display_arguments = document, display_arguments
 
     def start(self, arguments: Any, display_arguments: bytes, now: float) -> None:
@@ -194,14 +194,14 @@ class Execution(TimeLimits, OptionalState):
         self.arguments, self.display_arguments, self.started = arguments, display_arguments, now
 
     def hand_over(self, queue: str) -> None:
-        """Leave it to a worker of a queue, which carries it out without asking a person again."""
+        """Hand the execution over to a worker of a queue, which runs it without another request for approval."""
         if self.status is _WAITING:
             self.status = move(self.status, _VALIDATING)
         self.set_queue(queue)
         self.started = None
 
     def start_on_worker(self, now: float) -> None:
-        """Note when a worker first began with it."""
+        """Record when a worker first started the execution."""
         if self.started is None:
             self.started = now
 
@@ -217,7 +217,7 @@ class Execution(TimeLimits, OptionalState):
     # Attempts
 
     def next_attempt(self) -> None:
-        """Count an attempt, which the breaker may still refuse. One that was handed back is counted already."""
+        """Count an attempt, which the breaker may still refuse. An attempt that was handed back counts only once."""
         if not (self.attempt and self.status is _VALIDATING):
             self.attempt += 1
 
@@ -232,7 +232,7 @@ class Execution(TimeLimits, OptionalState):
         self.status, self.phase = _EXECUTING, _BEGUN
 
     def enter(self) -> None:
-        """Note that the next step of the attempt may be the handler's."""
+        """Record that the handler may start at the next step of the attempt."""
         self._set().entered = True
 
     def end_attempt(self) -> None:
@@ -259,7 +259,7 @@ class Execution(TimeLimits, OptionalState):
         self._set().retry_at = None
 
     def ask_again(self) -> None:
-        """Go back to the moment before a person is asked, if a crash came between that and the request."""
+        """Return to validation after a crash that prevented the request to a person from being stored."""
         self.status = move(self.status, _VALIDATING)
 
     def start_budget(self) -> float:
@@ -302,7 +302,7 @@ class Execution(TimeLimits, OptionalState):
         self.delivers_late = True
 
     def promote(self) -> None:
-        """Resume its callers although it goes on: its result comes late."""
+        """Resume the callers while the execution continues. Its result is delivered late."""
         self.budget_at = None
         self.promoted = self.delivers_late = True
         self.release_waiters()
@@ -314,7 +314,7 @@ class Execution(TimeLimits, OptionalState):
         self.reported_phase = self.phase
 
     def report_again(self, at: float) -> None:
-        """Report the beginning of an attempt that begins later than what was reported."""
+        """Report the start of an attempt again, with a new time."""
         self.reported_phase, self.at = min(self.reported_phase, _VALIDATED), at
 
     def set_phase_time(self, at: float) -> None:
@@ -346,7 +346,7 @@ class Execution(TimeLimits, OptionalState):
         self._end(now)
 
     def disown(self, now: float) -> None:
-        """End it in this process only."""
+        """End the execution in this process without changing its stored state."""
         self.lose()
         self._end(now)
 
@@ -370,7 +370,7 @@ class Execution(TimeLimits, OptionalState):
         return self.ended is not None
 
     def outcome(self) -> Outcome:
-        """Return the state of the call for its caller. A lost one stays as it was when this process lost it."""
+        """Return the state of the call for its caller. An execution that this process lost keeps its last state."""
         if self.status is _SUCCEEDED:
             fields = (_OUTCOME_SUCCEEDED, self.id, self.call_id, self.name, self.result_json, None)
             return _new_outcome(Outcome, fields)
@@ -381,7 +381,7 @@ class Execution(TimeLimits, OptionalState):
         return Outcome(status, self.id, self.call_id, self.name, self.acknowledgement())
 
     def acknowledgement(self) -> bytes:
-        """Return what the model reads while the call goes on."""
+        """Return what the model reads while the call continues."""
         asked = self.request if self.status is _WAITING else None
         queued = self.status is _PENDING
         return acknowledgement(self.id, self.tool.name, None if asked is None else asked.id, queued=queued)

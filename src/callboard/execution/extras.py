@@ -29,7 +29,7 @@ class Extras:
     stored: bool = False
     """Whether the store has it, or is about to."""
     lost: bool = False
-    """Whether another process owns it, or none."""
+    """Whether this process no longer owns the execution."""
     settled: bool = False
     """Whether its end is stored. Until then another process may own it."""
     unloaded: bool = False
@@ -41,7 +41,7 @@ class Extras:
     fingerprint: str = ""
     """The hash of the arguments that the caller sent, once it was needed."""
     queue: str | None = None
-    """The queue that it was sent to or claimed from; empty for a nested call in the process of such a one."""
+    """The queue that it was sent to or claimed from; empty for nested calls of such an execution."""
     sent: bool = False
     """Whether it is stored for the workers of its queue. Otherwise another call may have its id."""
     trace: str | None = None
@@ -56,7 +56,7 @@ class OptionalState:
     __slots__ = ()
 
     extras: Extras | None
-    """None if nothing about the execution is out of the ordinary."""
+    """None while every optional field has its default."""
 
     @property
     def is_worker(self) -> bool:
@@ -167,5 +167,5 @@ class OptionalState:
         self._set().stored = True
 
     def lose(self) -> None:
-        """Leave it to another process, or to none."""
+        """Give up ownership of the execution in this process."""
         self._set().lost = True

@@ -290,7 +290,7 @@ class ExecutionManager:
                 return value_of(await scope.calls.end_elsewhere(execution))
             if scope.durable and (key is not None or execution.lost):
                 await scope.settle()
-            if parent.lost or (execution.lost and not execution.settled):  # its handler must not go on here
+            if parent.lost or (execution.lost and not execution.settled):  # its handler must not continue here
                 raise asyncio.CancelledError
             in_store = execution.unloaded or execution.lost
             return value_of(await scope.stored_outcome(execution) if in_store else execution.outcome())

@@ -1,4 +1,4 @@
-"""The answer to a call: its result or error, or the acknowledgement of a call that goes on."""
+"""The answer to a call: its result or error, or the acknowledgement of a call that continues."""
 
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
     @property
     def value(self) -> Any:
-        """The result, or the acknowledgement of a call that goes on; None for an error."""
+        """The result, or the acknowledgement of a call that continues; None for an error."""
         return None if self.result_json is None else from_json(self.result_json)
 
     @property

@@ -1,6 +1,6 @@
 """A bounded number of threads for handlers that are not async.
 
-A thread cannot be stopped. When its call is cancelled or times out, the call ends and the thread goes on; it counts
+A thread cannot be stopped. When its call is cancelled or times out, the call ends and the thread continues; it counts
 until it ends, so that handlers that hang cannot pile up threads. One user has at most three quarters of the threads,
 and free threads go to each user in turn.
 """
@@ -34,7 +34,7 @@ class Threads:
         """The number of busy threads, with those of calls that have ended."""
 
     async def run(self, function: Callable[[], T], user_id: str = "") -> T:
-        """Return the function's value. Cancellation returns at once; the thread goes on, and still counts."""
+        """Return the function's value. Cancellation returns at once; the thread continues, and still counts."""
         loop = asyncio.get_running_loop()
         await self._acquire(user_id)
         unclaimed = [user_id]  # the thread or the caller empties it, whichever comes first

@@ -32,7 +32,7 @@ LEAST = 4_096
 
 
 def _answer(status: bytes, code: bytes, title: bytes) -> bytes:
-    """Return the response, a problem document, to bytes that never become a request."""
+    """Return the problem response for bytes that are not a valid request."""
     body = b'{"type":"urn:callboard:problem:%b","title":"%b","status":%b,"code":"%b"}' % (code, title, status[:3], code)
     head = b"content-type: %b\r\ncontent-length: %d\r\nconnection: close" % (MEDIA_TYPE.encode(), len(body))
     return b"HTTP/1.1 %b\r\n%b\r\n\r\n%b" % (status, head, body)

@@ -1,4 +1,4 @@
-"""Idempotency keys: a repeated request gets the response of the first, and writes nothing.
+"""Idempotency keys: a repeated request returns the first response and has no further effect.
 
 The key comes from the header `Idempotency-Key` or from an equivalent field of the body. It is stored in the transaction
 of the request's own changes (see `storage.change.Change.idempotency`), so that neither a crash before the response nor

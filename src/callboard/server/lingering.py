@@ -60,7 +60,7 @@ class LingeringConnections:
 
 
 class Linger:
-    """A connection whose last response has been sent, until its socket is closed."""
+    """A connection between its last response and the closing of its socket."""
 
     __slots__ = ("_close", "_connections", "_deadline", "_left", "_loop", "_timer", "owner")
 

@@ -88,7 +88,7 @@ def problem_of(error: Exception) -> Problem:
             )
             return Problem(503, error.code, "Not confirmed", detail, {"retry-after": RETRY_AFTER})
         case StoreUnavailable():
-            detail = "The store does not respond. Nothing was done, and nothing will be; try again."
+            detail = "The store does not respond. The request had no effect, and will have none; send it again."
             return Problem(503, error.code, "Not available", detail, {"retry-after": RETRY_AFTER})
         case StoreError():
             log.error("the store cannot be used: %s", error)

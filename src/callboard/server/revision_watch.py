@@ -1,4 +1,4 @@
-"""Shuts the server down when another version of Callboard has migrated its store, to which it cannot write any more."""
+"""Shuts the server down when another version of Callboard has migrated its store, to which it can no longer write."""
 
 import asyncio
 import logging

@@ -131,7 +131,7 @@ async def _system_events(
     until = min(last, after + MAX_SCANNED)
     cursor = after
     while cursor < until and (page := await session.board.kept_page(cursor)):
-        if page.first > cursor + 1:  # the events before are not kept any more
+        if page.first > cursor + 1:  # the events before are no longer kept
             cursor, until = page.first - 1, min(last, page.first - 1 + MAX_SCANNED)
         for event in page:
             if event.seq > until:

@@ -64,7 +64,7 @@ def _add(board: Board, page: Page) -> bool:
     """Add a page of stored events to a board. Return whether more events follow."""
     end = page.first + len(page.lines)
     if page.lines:
-        if page.first > board.last_seq + 1:  # the events between are not kept any more
+        if page.first > board.last_seq + 1:  # the events between are no longer kept
             board.restart(page.first - 1)
         board.receive(end - 1, page.lines)
     return bool(page.lines) and end <= page.last_seq

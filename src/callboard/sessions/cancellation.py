@@ -94,7 +94,7 @@ class Cancellation:
             if not stopped:
                 raise
             raise StoreUnconfirmed("They are stopped; the store does not answer at the moment.") from error
-        lost = {each.id for each in stopped if each.lost}.difference(stopping)  # another process goes on with them
+        lost = {each.id for each in stopped if each.lost}.difference(stopping)  # another process continues with them
         return len(stopped) - len(lost) + (await self.cancel_others(lambda row: row.id in lost) if lost else 0)
 
     async def _cancel_remote(self, *execution_ids: str) -> None:

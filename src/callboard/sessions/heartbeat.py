@@ -72,7 +72,7 @@ class Heartbeat:
         self._conversations = True
         """Whether turns and inputs of dead processes are claimed too: this process has a model."""
         self._left: dict[str, Left] = {}
-        """Dead processes whose work was taken over as far as possible, as long as they own more."""
+        """Dead processes that still own work which this process cannot recover."""
         self._polled_at = 0.0
         self._has_polled = False
         self._ended = threading.Event()

@@ -43,7 +43,7 @@ class Ledger(Protocol):
         ...
 
     def add_late_result(self, execution: Execution) -> None:
-        """Note that the result of an execution waits to be taken. Its terminal event is written with this, or was."""
+        """Mark a late result as waiting. Its terminal event is written in this change or an earlier one."""
         ...
 
     def use_answer(self, request: RequestRow) -> None:

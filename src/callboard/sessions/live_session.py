@@ -372,7 +372,7 @@ class LiveSession:
             if patience.writer() is None:
                 raise
             if again or execution.lost:
-                raise StoreUnconfirmed("The call goes on; the store does not answer at the moment.") from error
+                raise StoreUnconfirmed("The call continues; the store does not answer at the moment.") from error
             raise self.ledger.withdraw(execution) from error
 
     def add_late_result(self, execution: Execution) -> None:

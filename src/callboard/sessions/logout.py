@@ -1,6 +1,6 @@
 """Logout: the running work of a session ends as the `logout` policy of each tool says.
 
-The policy of the outermost call decides for a whole call tree: a nested call goes on, and ends, with its caller.
+The policy of the outermost call decides for a whole call tree: a nested call continues, and ends, with its caller.
 """
 
 from collections.abc import Iterable

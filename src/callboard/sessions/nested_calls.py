@@ -1,4 +1,4 @@
-"""Nested calls as their callers see them: whether a caller goes on, and reads of the store on its behalf."""
+"""Nested calls as their callers see them: whether a caller continues, and reads of the store on its behalf."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Whose executions a worker takes next from a queue.
+"""The order in which a worker claims the executions of different users from a queue.
 
 Messages arrive in the order of their calls. If several users have waited in a queue for long, that order would let one
 of them keep all others waiting. Then a worker claims what a message names only if its user is due: no other user who

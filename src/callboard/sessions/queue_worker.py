@@ -77,10 +77,10 @@ class QueueWorker:
         self._busy_again = Redelivery(clock, BUSY_TOOL_DELAY, BUSY_TOOL_SPACING)
         self._turns = QueueTurns(store, clock, depths, self._can_run)
         self._busy: dict[str, float] = {}
-        """Until when tools are not tried whose limits were reached."""
+        """Times until which tools at their concurrency limit are skipped."""
         self._changed = asyncio.Event()
         self._unattended: set[Claim] = set()
-        """The claims that nothing carried out at the last check."""
+        """Claims that had no running execution at the last check."""
         self._retaken: set[Claim] = set()
         """The claims that checks have handed to the recovery, until they have begun."""
         self._stopping = False
@@ -98,7 +98,7 @@ class QueueWorker:
         self._checking.run(self._check_regularly(), "callboard: claims")
 
     async def stop(self) -> None:
-        """Stop taking executions. Those that are claimed, or being claimed, go on."""
+        """Stop taking executions. Those that are claimed, or being claimed, continue."""
         self._stopping = True
         await self._receiving.close()
         await self._deliveries.finish()
@@ -182,7 +182,7 @@ class QueueWorker:
             await self._accept(messages, accepted)
             if accepted:
                 await self._carry_out(accepted)
-        except Exception:  # the worker goes on with other messages; the engine delivers these again
+        except Exception:  # the worker continues with other messages; the engine delivers these again
             log.exception("the runtime failed to carry out %d executions of a queue", len(messages))
         finally:
             self._claiming -= len(accepted)
@@ -249,7 +249,7 @@ class QueueWorker:
         return self._registry.get(tool) is not None and self._busy.get(tool, 0.0) <= self._clock.monotonic()
 
     async def _put_back_unknown(self, messages: Sequence[QueueMessage]) -> None:
-        """Leave executions to workers that have their tools. Messages of those that do not wait any more are removed.
+        """Leave executions to workers that have their tools. Messages of those that no longer wait are removed.
 
         If no worker has the tool, messages of ended executions would stay, and hide that others are missing.
         """

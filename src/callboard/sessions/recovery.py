@@ -85,7 +85,7 @@ class Recovery:
             self._more.set()
 
     def unattended(self, claims: Iterable[Claim]) -> list[Claim]:
-        """Return those of this process' claims that nothing here carries out, has carried out, or is about to."""
+        """Return those of this process' claims that nothing here carries out, has completed, or is about to start."""
         if self._more.is_set():  # they may be in the backlog
             return []
         known = self._cache.known
@@ -276,7 +276,7 @@ class Recovery:
 
 @contextmanager
 def _logged(what: str) -> Generator[None]:
-    """Log what goes wrong while something is taken over, unless the store has to be asked again."""
+    """Log the errors of one recovery step, except errors after which the store is asked again."""
     try:
         yield
     except StoreError:

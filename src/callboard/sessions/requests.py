@@ -54,7 +54,7 @@ RETRY_DELAY = 0.5
 
 
 class RequestClosed(CallboardError):
-    """A request is not open any more. `decision` says how it was closed, if that is known."""
+    """A request is no longer open. `decision` says how it was closed, if that is known."""
 
     code = "request_closed"
 
@@ -98,7 +98,7 @@ class Requests:
         self._closing = BackgroundTasks(expected=StoreError)
 
     async def close(self) -> None:
-        """Wait until the requests that are being closed are."""
+        """Wait until all pending closures of requests are stored."""
         await self._closing.finish()
 
     # Asking
@@ -268,7 +268,7 @@ class Requests:
         except Conflict:
             stored = await self._store.request(row.id)
             decision = None if stored is None else decision_of(stored, self._find(stored.tool))
-            message = "The request is not open any more: it was closed in the same moment."
+            message = "The request is no longer open: it was closed in the same moment."
             raise RequestClosed(message, decision) from None
         self._deliver(row)
         return number
@@ -301,7 +301,7 @@ class Requests:
             raise RequestClosed(f"The call that asked for it has ended: it {ended}.", decision_of(withdrawn, None))
         if row.status != "open":
             decision = decision_of(row, self._find(row.tool))
-            raise RequestClosed(f"The request is not open any more: it is {row.status}.", decision)
+            raise RequestClosed(f"The request is no longer open: it is {row.status}.", decision)
         return row
 
     def _has_expired(self, row: RequestRow) -> bool:

@@ -61,7 +61,7 @@ class LateResults:
     def add(self, execution_id: str) -> None:
         """Add a late result."""
         self._known[execution_id] = None
-        if len(self._known) > self._index.retain and not self._ledger.durable:  # in memory only so many are kept
+        if len(self._known) > self._index.retain and not self._ledger.durable:  # memory holds a limited number
             self.drop(next(iter(self._known)))
 
     def drop(self, execution_id: str) -> None:

@@ -235,7 +235,7 @@ class Session:
     async def snapshot(self) -> SessionSnapshot:
         """Return the session's state, for a reader that starts or whose cursor has expired.
 
-        The reader goes on after `last_seq`.
+        The reader continues after `last_seq`.
         """
         return await take_snapshot(self._running())
 

@@ -17,7 +17,7 @@ CANDIDATES = 100
 
 
 class SessionCache:
-    """Live sessions by id. There is at most one per id, also after its eviction while anything refers to it."""
+    """Live sessions by id. There is at most one per id, even if it is evicted while code still refers to it."""
 
     def __init__(self, manager: ExecutionManager) -> None:
         self._manager = manager

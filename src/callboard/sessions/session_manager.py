@@ -123,7 +123,7 @@ class SessionManager:
         )
 
     async def start(self) -> None:
-        """Start to write, to beat, and to recover orphaned work, which goes on in the background."""
+        """Start the writer, the heartbeat and the recovery of orphaned work, which run in the background."""
         self._services.loop, self._services.has_model = asyncio.get_running_loop(), self.conversations is not None
         if self._durable:
             self.writer.open()

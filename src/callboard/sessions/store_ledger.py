@@ -60,7 +60,7 @@ class StoreLedger:
         self._disown = disown
         """Called for an execution that must stop here: another process owns it, or the store refused its data."""
         self._cancel = cancel
-        """Called for an execution that another process cancelled, before those that wait for the store go on."""
+        """Called for an execution that another process cancelled, before those that wait for the store continue."""
         self._dispatcher = dispatcher
         self._leaves_results = not has_model and dispatcher is None
         """Whether late results wait for another process that has a model, and that no engine wakes."""

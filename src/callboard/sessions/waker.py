@@ -55,7 +55,7 @@ class Waker:
         self._tasks.run(self._run(), "callboard: wakes")
 
     async def close(self) -> None:
-        """Stop waking. Turns that run go on, and the other sessions are left to the next process."""
+        """Stop waking. Turns that run continue, and the other sessions are left to the next process."""
         await self._tasks.close()
 
     def wake_all(self) -> None:

@@ -99,7 +99,7 @@ class Owners(Protocol):
         ...
 
     async def stopping(self, owner_id: str) -> list[Stopping]:
-        """Return what a process owns and is to cancel. The cost does not depend on how much the process owns."""
+        """Return the work of a process that must be cancelled, at a cost independent of how much the process owns."""
         ...
 
     async def tools_under_way(self, owner_id: str) -> set[str]:

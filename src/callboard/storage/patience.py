@@ -1,6 +1,6 @@
 """Limits the time that a caller waits for the store.
 
-Work of the runtime itself waits until the store answers: results must not be lost, and turns go on where they were. A
+Work of the runtime itself waits until the store answers: results must not be lost, and turns must resume. A
 caller that needs a response, such as an HTTP request, enters `patience` instead. When its time is used up, its queries
 fail with `StoreUnavailable`, and its writes are withdrawn.
 """
@@ -34,7 +34,7 @@ class Patience:
         self._task = asyncio.current_task()
 
     def end(self) -> None:
-        """End the limit: tasks that the caller started go on without it."""
+        """End the limit: tasks that the caller started continue without it."""
         self.has_ended = True
 
     @property
@@ -98,7 +98,7 @@ def _end_wait(waiting: "asyncio.Future[Any]") -> None:
 
 
 async def confirmed(writing: "asyncio.Future[T]") -> T:
-    """Wait for work that goes on after a write, even if its caller is cancelled.
+    """Wait for work that continues after a write, even if its caller is cancelled.
 
     Raises the error of the work, or `StoreUnconfirmed` if the caller's patience ends before the write is confirmed.
     """

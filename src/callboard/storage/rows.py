@@ -210,7 +210,7 @@ class OwnerRow:
     started: str
     """The start time of the process in the system's format: process ids are reused."""
     beat: int
-    """A number that increases while it lives. If it stands still for the time of a lease, its work may be recovered.
+    """A number that increases while it lives. If it does not advance during a lease, its work may be recovered.
 
     -1: it has left, and some of its work is still stored."""
 

@@ -59,7 +59,7 @@ class Handler:
         return self.function(**arguments, **{self.context: context})
 
     async def run(self, arguments: Any, context: ToolContext, threads: CapacityLimiter | None = None) -> Any:
-        """Run to completion. Cancellation stops a coroutine; a thread goes on and its value is discarded."""
+        """Run to completion. Cancellation stops a coroutine; a thread continues and its value is discarded."""
         match self.kind:
             case HandlerKind.ASYNC:
                 return await self.enter(arguments, context)

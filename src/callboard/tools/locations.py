@@ -28,7 +28,7 @@ class _Reading(NamedTuple):
 def path_in(document: Any, schema: JSONSchema, location: Sequence[int | str], *, is_missing: bool = False) -> Path:
     """Return the path of a location in a document with this cleaned schema. A missing property ends the path.
 
-    Of several readings, that with most keys is right, and then that whose last part is a key: the name of a branch
+    The reading with the most keys wins; among equals, the one whose last part is a key wins: the name of a branch
     stands before the keys in it.
     """
     readings: dict[Path, _Reading] = {(): _Reading(document, _expanded([schema], schema))}

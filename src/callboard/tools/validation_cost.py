@@ -155,7 +155,7 @@ def _most(found: Iterable[_Checks]) -> _Checks:
 
 
 def _weight(fields: Mapping[str, Any]) -> int:
-    """Return the checks that are as expensive as the keywords of a schema which are not schemas."""
+    """Return the cost of the keywords of a schema that are not subschemas, as a number of checks."""
     patterns = [fields.get("pattern"), *cast("dict[str, Any]", fields.get("patternProperties") or {})]
     weight = sum(BACKTRACKING for each in patterns if isinstance(each, str) and backtracks(each))
     listed = max(len(_list(fields.get("required"))), len(cast("dict[str, Any]", fields.get("dependentRequired") or {})))

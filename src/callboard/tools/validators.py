@@ -84,7 +84,7 @@ def _time_reader(validator: SchemaValidator, lax: bool, expected: str) -> Callab
     def read_time(given: Any) -> Any:
         if isinstance(given, int | float) or (isinstance(given, str) and _is_number(given)):
             raise PydanticCustomError("iso_8601", "Input should be {expected}", {"expected": expected})
-        # A text is read here: what a function returns is no JSON any more, where a strict type does not accept a text.
+        # A text is read here: a function's return value is not JSON, and a strict type does not accept a string for it.
         return (
             validator.validate_json(to_json(given), strict=None if lax else True) if isinstance(given, str) else given
         )

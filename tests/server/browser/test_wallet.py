@@ -255,7 +255,7 @@ def test_w1_reload_while_the_wallet_asks_leaves_the_decision_to_the_person(offli
     tab.until("walletDouble.questions.length === 1")
     tab.reload()
     tab.connected()
-    tab.until(f"{STATE}.includes('Look in your wallet') && {STATE}.includes('has sent nothing since then')")
+    tab.until(f"{STATE}.includes('Check in your wallet') && {STATE}.includes('has sent nothing since then')")
     assert "Sign with Fox" not in tab.see(BUTTONS)
     assert sent(tab) == 1
     tab.push("It was not sent: ask again")

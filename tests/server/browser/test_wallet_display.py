@@ -102,7 +102,7 @@ def test_w1_unknown_call_data_is_shown_raw_with_a_warning(server: Serving, tab: 
     call(tab, server, data="0xdeadbeef00ff", chain_id=None)
     warned = tab.see("$('.wallet .warnings').innerText")
     assert "The function 0xdeadbeef is not known here" in warned
-    assert "The request names no network" in warned
+    assert "The request does not specify a network" in warned
     tab.click("$('.wallet [data-fact=data] summary')")
     assert tab.see("$('.wallet pre').innerText") == "0xdeadbeef00ff"
     connect(tab)

@@ -4,7 +4,7 @@ export interface AgUiToolCallPendingDetail {
   readonly call: PendingToolCall;
 }
 
-/** A call waits that the element does not carry out by itself: see `AgUiAgent.pendingToolCalls`. */
+/** A call that the element does not execute automatically is waiting: see `AgUiAgent.pendingToolCalls`. */
 export class AgUiToolCallPendingEvent extends CustomEvent<AgUiToolCallPendingDetail> {
   static readonly type = "ag-ui-tool-call-pending";
 

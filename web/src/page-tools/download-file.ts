@@ -5,7 +5,7 @@ import type { ToolDefinition } from "../tools/types.ts";
 const MAX_CONTENT = 200_000;
 const KEPT_FOR = 60_000; // milliseconds in which the browser can read the file
 
-/** The types of files by their endings. Others would let a model plant a program or a page on the device. */
+/** Media types by file extension. Other extensions would let a model place a program or a page on the device. */
 const TYPES: Readonly<Record<string, string>> = {
   csv: "text/csv",
   ics: "text/calendar",
@@ -41,7 +41,7 @@ export const downloadFileTool: ToolDefinition<z.infer<typeof schema>> = {
   },
 };
 
-/** A name without folders, control characters and unknown endings. */
+/** Return a file name without folders, control characters and unknown extensions. */
 export function safeName(name: string): string {
   const plain = name
     .replace(/[\p{Cc}\p{Cf}<>:"|?*]/gu, "")

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Gestures, isNotAllowed } from "./gestures.ts";
 
-test("a click that is allowed lets the call go on", async () => {
+test("a click that is allowed lets the call continue", async () => {
   const gestures = new Gestures();
   const seen: (string | undefined)[] = [];
   gestures.addEventListener("change", () => seen.push(gestures.waitingFor("c1")));

@@ -258,7 +258,7 @@ test("a call that is closed is cancelled in the browser", async () => {
   assert.deepEqual(server.sent, []);
 });
 
-test("a call goes on while the person looks at another conversation", async () => {
+test("a call continues while the person looks at another conversation", async () => {
   const tool = new ManualTool(false);
   const { controller, server } = tabOf(tool);
   controller.update("s1", [callOf()]);

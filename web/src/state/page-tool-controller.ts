@@ -258,7 +258,7 @@ export class PageToolController {
     return this.runs.get(executionId);
   }
 
-  /** Whether the call must go on although the person looks at another conversation. */
+  /** Whether the call must continue although the person looks at another conversation. */
   #isBusy(job: Job): boolean {
     return !IDLE.has(this.#run(job)?.state ?? "starting");
   }

@@ -69,7 +69,7 @@ test("a response that is a problem is thrown, unless it is to be repeated", asyn
   assert.equal(await repeater.send(refuse(503), { isWanted: () => isWanted, isRetried }), undefined);
 });
 
-test("a request that is of no use any more is not repeated", async () => {
+test("a request that is no longer of use is not repeated", async () => {
   const repeater = new Repeater();
   let count = 0;
   const failing = async () => {

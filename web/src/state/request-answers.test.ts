@@ -62,7 +62,7 @@ test("an answer that came too late says what was decided", async () => {
   const { answers, closed } = answersOf(new Problem(409, "request_closed", "Closed.", [], expired));
   await answers.send(REQUEST, { approved: true });
   assert.deepEqual(closed, [expired]);
-  assert.match(answers.states.get("r1")?.notUsed ?? "", /already closed because its time was over\.$/);
+  assert.match(answers.states.get("r1")?.notUsed ?? "", /already closed because it expired\.$/);
   answers.clear();
   assert.equal(answers.states.size, 0);
 });

@@ -29,7 +29,7 @@ test("the next person neither sees nor sends what was not sent before the sign-o
   const before = new Outbox(begun, port);
   before.add("a secret");
   keepSession(begun);
-  const hidden = new Outbox("s1", port); // of a conversation that is not shown any more
+  const hidden = new Outbox("s1", port); // of a conversation that is no longer shown
   hidden.start();
   hidden.add("another secret");
   await settled();

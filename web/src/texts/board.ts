@@ -65,7 +65,7 @@ export const boardTexts = viewTexts("timeline", {
   copied: "Copied",
   time: "Time",
   sinceStart: "Since start",
-  sinceStep: "Since the step before",
+  sinceStep: "Since the previous step",
   tool: "Tool",
   call: "Call",
   request: "Request",

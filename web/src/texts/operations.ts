@@ -57,7 +57,7 @@ export const operationsTexts = viewTexts("operations", {
   uptime: "Up for",
   store: "Store",
   storeKinds: {
-    memory: "Memory, nothing is kept",
+    memory: "Memory (not persistent)",
     sqlite: "SQLite",
     postgresql: "PostgreSQL",
     other: "Other",

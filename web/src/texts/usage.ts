@@ -12,5 +12,5 @@ export const usageTexts = viewTexts("usage", {
   toolCalls: "Calls by the model",
   cost: "Estimated cost",
   unknownCost: "No price is known for this model.",
-  unpriced: (count: number) => `Without ${count} ${count === 1 ? "request" : "requests"} whose price is not known.`,
+  unpriced: (count: number) => `Excludes ${count} ${count === 1 ? "request" : "requests"} with an unknown price.`,
 });

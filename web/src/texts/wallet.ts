@@ -38,7 +38,7 @@ export const walletTexts = viewTexts("wallet", {
   feeLoading: "being estimated…",
   feeUnknown: "not known: your wallet shows it",
   standardCall: "token standard",
-  namesOfRequest: "The names are those that the request gives.",
+  namesOfRequest: "These names come from the request and are not verified.",
   smallestUnit: "in the smallest unit of the token",
   emptyList: "empty",
   showData: (count: number) => `Show ${plural(count, "byte")}`,
@@ -56,7 +56,7 @@ export const walletTexts = viewTexts("wallet", {
     `The data is a call of ${signature} and not the code of a contract: the recipient seems to be missing.`,
   surplusData: (count: number) => `The data has ${plural(count, "byte")} at its end that belong to no argument.`,
   noChecksum: "The address has no checksum, so a mistyped digit cannot be noticed.",
-  noNetwork: "The request names no network. Check which one your wallet uses.",
+  noNetwork: "The request does not specify a network. Check which network your wallet uses.",
   wouldFail: (reason: string) => `The network expects this transaction to fail: ${reason}`,
   tooExpensive: (balance: string) => `Your account has ${balance}, which is not enough for the amount and the fee.`,
   invalid: {
@@ -77,7 +77,7 @@ export const walletTexts = viewTexts("wallet", {
   unnamedWallet: "your wallet",
   noWallet: "This browser has no wallet",
   noWalletHelp:
-    "Install a wallet as an extension of this browser, or open this page in the browser of your wallet’s app. It appears here by itself.",
+    "Install a wallet as an extension of this browser, or open this page in the browser of your wallet’s app. It then appears here automatically.",
   connect: (name: string) => `Connect ${name}`,
   connectHint: "The wallet asks you which accounts this page may see.",
   otherWallet: "Other wallet",
@@ -97,11 +97,11 @@ export const walletTexts = viewTexts("wallet", {
   byHandHint: "For a transaction that you have sent, or refused, somewhere else. Nothing is sent from here.",
 
   asking: (name: string) => `Confirm or reject the transaction in ${name}.`,
-  elsewhere: "Another tab of this browser is sending this transaction. It goes on here when that tab is closed.",
+  elsewhere: "Another tab of this browser is sending this transaction. It continues here when you close that tab.",
   elsewhereSent: "This transaction was sent. Another tab of this browser follows it.",
   unsure: "Your wallet was asked to send this transaction, and its answer is not known.",
   unsureError: (reason: string) => `Your wallet reported an error: ${reason || "without a reason"}`,
-  unsureCheck: "Look in your wallet whether the transaction was sent before you ask again.",
+  unsureCheck: "Check in your wallet whether the transaction was sent before you try again.",
   sentNothing: "Your account has sent nothing since then.",
   sentSomething: "Your account has sent a transaction since then. If it is this one, answer by hand with its hash.",
   askAgain: "It was not sent: ask again",
@@ -115,15 +115,16 @@ export const walletTexts = viewTexts("wallet", {
   needsWallet: "Open this page in the browser with the wallet that sent the transaction, to see its confirmations.",
   needsNetwork: (network: string) =>
     `Your wallet is on another network. Switch to ${network} to see the confirmations.`,
-  replaced: "Another transaction of your account took the place of this one. Look in your wallet, and answer by hand.",
+  replaced: "Another transaction from your account replaced this one. Check your wallet, and answer by hand.",
   outcome: {
     confirmed: "The transaction is confirmed.",
     rejected: "You rejected the transaction.",
     failed: "The transaction failed.",
   },
   reporting: "Telling the server…",
-  reported: "The server knows.",
-  notReported: "The server does not know the outcome yet. It is stored here and sent again by itself.",
+  reported: "The outcome was reported to the server.",
+  notReported:
+    "The server does not know the outcome yet. It is stored in this browser and will be resent automatically.",
   sendNow: "Send now",
 
   networkChanged: "The network of your wallet has changed. Check it, and try again.",
@@ -135,7 +136,7 @@ export const walletTexts = viewTexts("wallet", {
       unsupported: "Your wallet cannot do this.",
       disconnected: "Your wallet has no connection to the network.",
       "unknown-chain": "Your wallet does not know this network. Add it in the wallet, and try again.",
-      busy: "Your wallet already asks you something. Open it to go on.",
+      busy: "Your wallet already has an open request. Open the wallet to continue.",
     };
     return known[kind] ?? `Your wallet reported an error: ${reason || "without a reason"}`;
   },

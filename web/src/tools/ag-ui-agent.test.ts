@@ -255,7 +255,7 @@ describe("calls that wait", () => {
     await assert.rejects(agent.answerToolCall("c1"), /No call c1 waits/);
   });
 
-  test("a tool that the page does not have is left alone, and the run goes on when all have results", async () => {
+  test("a tool that the page does not have is left alone, and the run continues when all have results", async () => {
     const [agent, remote] = element(
       () => [...calls("c1", "hello", { name: "Ada" }), ...calls("c2", "other", {}), ...calls("c3", "other", {})],
       () => says("Done."),
@@ -365,7 +365,7 @@ describe("abort", () => {
   });
 });
 
-test("another thread begins without messages, and the old run says nothing any more", async () => {
+test("another thread begins without messages, and the old run says nothing", async () => {
   const [agent, remote] = element(
     async function* (_, signal) {
       yield { type: "TEXT_MESSAGE_START", messageId: "m1", role: "assistant" };

@@ -25,7 +25,7 @@ const ElementBase: typeof HTMLElement =
 /**
  * An AG-UI agent. All its events bubble and are composed.
  *
- * A run goes on by itself until there is nothing left for the page to do: the page's tools are carried out, and their
+ * A run continues by itself until there is nothing left for the page to do: the page's tools are carried out, and their
  * results are sent with another run. Only one run at a time is possible.
  *
  * @attr url - Address of the agent, such as `/ag-ui`
@@ -41,7 +41,7 @@ const ElementBase: typeof HTMLElement =
  * @fires ag-ui-tool-call-args - A piece of a call's arguments has arrived
  * @fires ag-ui-tool-call-end - A call has its result, with the execution of a tool of this page
  * @fires ag-ui-tool-call-error - A call of a tool of this page failed, with the error and the execution
- * @fires ag-ui-tool-call-pending - A call waits that the page does not carry out by itself
+ * @fires ag-ui-tool-call-pending - A call that the page does not execute automatically is waiting
  * @fires ag-ui-tool-status-changed - The execution of a tool of this page has a new status
  * @fires ag-ui-tool-retrying - An attempt failed, and another follows
  */
@@ -135,14 +135,14 @@ export class AgUiAgent extends ElementBase {
     return this.#start(options);
   }
 
-  /** Answer all open interrupts, and go on. Rejects if there is no answer to one of them, or another run is under way. */
+  /** Answer all open interrupts, and continue. Rejects if there is no answer to one of them, or another run is under way. */
   async resume(responses: InterruptResponses, options: AgentRunOptions = {}): Promise<AgentRunResult> {
     this.#assertIdle();
     return this.#start({ ...options, resume: buildResumeArray(this.#client.pendingInterrupts, responses) });
   }
 
   /**
-   * Give the result of a call that waits (`pendingToolCalls`), or have its tool carried out after all. The run goes on
+   * Give the result of a call that waits (`pendingToolCalls`), or have its tool carried out after all. The run continues
    * when no other call waits.
    *
    * Rejects if no such call waits, no tool has its name, or another run is under way.

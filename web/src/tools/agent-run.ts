@@ -30,7 +30,7 @@ export type AgentRunResult =
   | { readonly outcome: "success" }
   /** People must answer, with `resume`. */
   | { readonly outcome: "interrupt"; readonly interrupts: readonly Interrupt[] }
-  /** Calls wait that the page does not carry out by itself. */
+  /** Waiting calls that the page does not execute automatically. */
   | { readonly outcome: "pending"; readonly pendingToolCalls: readonly PendingToolCall[] }
   /** The agent's turn was cancelled, by the agent. */
   | { readonly outcome: "cancelled" }
@@ -152,7 +152,7 @@ export class AgentRun {
     return pending.length > 0 ? { outcome: "pending", pendingToolCalls: pending } : undefined;
   }
 
-  /** Say why the page does not carry out a call by itself; undefined if it does. */
+  /** Return why the page does not execute a call automatically; undefined if it does. */
   #whyPending(call: ThreadCall): PendingToolCall | undefined {
     const tool = this.#tools.get(call.name);
     const isSafe =

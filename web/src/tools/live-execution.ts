@@ -82,7 +82,7 @@ export class LiveExecution {
     return this.#attempt;
   }
 
-  /** Whether the handler of the current attempt was called, and the attempt goes on. */
+  /** Whether the handler of the current attempt was called, and the attempt continues. */
   get isInHandler(): boolean {
     return this.#isInHandler;
   }

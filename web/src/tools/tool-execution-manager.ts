@@ -124,7 +124,7 @@ export class ToolExecutionManager extends TypedEventTarget<ToolExecutionManagerE
     return this.#history.all().filter((execution) => this.cancel(execution.id)).length;
   }
 
-  /** Return the record of an execution, as it is now; undefined if it is not known any more. */
+  /** Return the record of an execution, as it is now; undefined if it is no longer known. */
   getExecution(executionId: string): ToolExecution | undefined {
     return this.#history.get(executionId)?.record;
   }

@@ -44,7 +44,7 @@ export class ToolRegistry extends TypedEventTarget<ToolRegistryEventMap> {
     this.#notify("registered", name);
   }
 
-  /** Remove a tool. Returns whether there was one. Its running executions go on. */
+  /** Remove a tool. Returns whether there was one. Its running executions continue. */
   unregister(name: string): boolean {
     const removed = this.#tools.delete(name);
     if (removed) this.#notify("unregistered", name);

@@ -27,7 +27,7 @@ test("waiting ends with its signal", async () => {
   assert.ok(!other.isHeld);
 });
 
-test("a browser without locks lets the page go on", async () => {
+test("a browser without locks lets the page continue", async () => {
   const lock = new ExclusiveLock("x", null);
   assert.ok(await lock.take());
   lock.release();

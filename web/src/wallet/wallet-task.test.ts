@@ -133,7 +133,7 @@ test("a failure on the chain is the answer, with its hash", async () => {
   assert.equal(task.phase.answer.transaction_hash, HASH);
 });
 
-test("a reload after the hash goes on following, and sends nothing", async () => {
+test("a reload after the hash continues following, and sends nothing", async () => {
   const { provider, outcomes, tab } = browser();
   const before = await tab();
   await before.send();
@@ -172,7 +172,7 @@ test("a reload while the wallet asks does not ask again by itself", async () => 
   after.close();
 });
 
-test("of two tabs one sends, and the other goes on when it is closed", async () => {
+test("of two tabs one sends, and the other continues when it is closed", async () => {
   const { provider, outcomes, tab } = browser();
   const [one, other] = [await tab(), await tab()];
   await Promise.all([one.send(), other.send()]);

@@ -2,7 +2,7 @@
  * One wallet request on its way: from the question in the wallet over its hash and its confirmations to the answer.
  *
  * It sends at most once, in all tabs and over reloads: it holds a lock while it sends and follows, and stores what it
- * did before it goes on. It belongs to the page and not to an element, because the wallet's question outlives elements.
+ * did before it continues. It belongs to the page and not to an element, because the wallet's question outlives elements.
  */
 import { walletTexts } from "../texts/wallet.ts";
 import type { Wallet } from "./discovery.ts";
@@ -70,7 +70,7 @@ export class WalletTask {
     return this.phase.kind === "asking";
   }
 
-  /** End the task. The stored record lets another one go on. */
+  /** End the task. Another task can continue from the stored record. */
   close(): void {
     this.#ended.abort();
     this.#following?.abort();
@@ -78,7 +78,7 @@ export class WalletTask {
     this.#environment.lock.release();
   }
 
-  /** Let other tabs go on, because the page is hidden for good or kept for the way back. `resume` takes over again. */
+  /** Let other tabs continue: the page is unloaded or enters the back/forward cache. `resume` takes over again. */
   suspend(): void {
     this.#following?.abort();
     this.#environment.lock.release();

@@ -76,7 +76,7 @@ test("found wallets and records of other tabs are told", async () => {
   await until(() => task.phase.kind === "unsure");
 });
 
-test("a page that is left lets other tabs go on, and goes on itself when it is shown again", async () => {
+test("a page that is left lets other tabs continue, and continues itself when it is shown again", async () => {
   const { target, store, tasks } = page();
   const task = tasks.open("r", PAYLOAD, () => {});
   const record = {

@@ -137,7 +137,7 @@ def _executions(change: Change, session: KnownSession | None) -> Conflict | None
         elif known is None:
             return Conflict(f"There is no execution {row.id} in session {change.session_id}.")
         elif write.held_by is not None and known.owner != write.held_by:
-            return Conflict(f"The execution {row.id} is not held by {write.held_by} any more.")
+            return Conflict(f"The execution {row.id} is no longer held by {write.held_by}.")
         elif known.call_id != row.call_id:
             return Conflict(f"The execution {row.id} is of another call.")
         stored[row.id] = row
@@ -175,7 +175,7 @@ def _turns(change: Change, session: KnownSession | None) -> Conflict | None:
         elif known is None:
             return Conflict(f"There is no turn {row.number} in session {change.session_id}.")
         elif held_by is not None and known.owner != held_by:
-            return Conflict(f"The turn {row.number} is not held by {held_by} any more.")
+            return Conflict(f"The turn {row.number} is no longer held by {held_by}.")
         written.add(row.number)
     for number in change.stop_turns:
         if number not in written and (session is None or number not in session.turns):

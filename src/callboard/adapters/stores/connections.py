@@ -136,7 +136,7 @@ class ConnectionThreads:
     async def do(
         self, work: Callable[[PinnedConnection], T], patience: Patience | None = None, *, writes: bool = False
     ) -> T:
-        """Run some work in a thread. A cancelled caller stops waiting; work that has begun goes on.
+        """Run some work in a thread. A cancelled caller stops waiting; work that has begun continues.
 
         If the caller's patience ends first, work that has not begun is withdrawn, and `StoreUnavailable` is raised.
         `StoreUnconfirmed` is raised for work that writes and has begun.

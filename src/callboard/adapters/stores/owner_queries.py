@@ -115,7 +115,7 @@ class OwnerQueries:
         _remove(connection, owner_id, LEFT)
 
     def any_ready(self, connection: Connection, tools: Collection[str] | None) -> bool:
-        """Return whether there is an execution that no process owns, and that a process with these tools can go on."""
+        """Return whether there is an execution that no process owns and a process with these tools can continue."""
         if not _any(connection, _EXECUTIONS, _is_ready):  # a poll seldom needs the tools
             return False
         return tools is None or _any(connection, _EXECUTIONS, *self._ready(tools))
@@ -130,7 +130,7 @@ class OwnerQueries:
         return Recovered(given, more=len(claims) == limit, found=bool(given))
 
     def _ready(self, tools: Collection[str] | None) -> tuple[ColumnElement[bool], Mapping[str, str]]:
-        """Return the condition that an execution without an owner goes on in a process with these tools."""
+        """Return the condition that an execution without an owner continues in a process with these tools."""
         if tools is None:
             return _is_ready, {}
         of_front_end = exists().where(_of_execution, requests.c.purpose == RequestPurpose.FRONT_END_TOOL.value)

@@ -153,7 +153,7 @@ executions = Table(
 )
 """Executions. `place` is their order within the session. `document` is kept as bytes, since it may be invalid JSON.
 
-`ready` says whether an unfinished execution that no process owns can go on: see `Owners.recover`."""
+`ready` says whether an unfinished execution that no process owns can continue: see `Owners.recover`."""
 
 incomplete = executions.c.completed_at.is_(None)
 stopping = and_(executions.c.cancelling, incomplete)

@@ -127,7 +127,7 @@ class Tour:
             pass
 
     async def play(self, session: Session, screen: Screen) -> None:
-        """Play the tour in a session. Raises `TimeoutError` if the next event does not come."""
+        """Play the tour in a session. Raises `TimeoutError` if the next event does not arrive in time."""
         async with aclosing(session.events(session.board.last_seq)) as events:
             await _Script(self, session, screen, events).play()
 

@@ -142,7 +142,7 @@ class CallView:
         """Restore the terminal, because the process is about to exit. Called in a signal handler."""
 
     async def wait_for_closed(self) -> None:
-        """Wait until the events have no reader any more, and raise `BrokenPipeError`. Wait for ever for a person."""
+        """Wait until the events no longer have a reader, and raise `BrokenPipeError`. Wait for ever for a person."""
         await asyncio.Event().wait()
 
 

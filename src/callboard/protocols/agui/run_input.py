@@ -174,7 +174,7 @@ class RunInput:
             raise RunRefused(f"There is no interrupt {request_id[:80]!r} in this thread.") from error
 
     async def _answer(self, row: RequestRow, said: Any, waiting: list[str]) -> None:
-        """Answer a request, or cancel its call if `said` is None."""
+        """Answer a request, or cancel its call if the answer is None."""
         running = self._effects.running
         running.add(row.execution_id)
         try:

@@ -37,7 +37,7 @@ class CallReports:
         self._has_fraction = False
 
     async def send(self, event: Event) -> None:
-        """Send what a client is told about an event."""
+        """Send a client the notifications for an event."""
         if event.kind == EventKind.TOOL_PROGRESS:
             await self._send_progress(event.data)
         level = _LOGGED.get(event.kind)

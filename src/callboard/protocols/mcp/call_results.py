@@ -34,7 +34,7 @@ def call_result(outcome: Outcome, tool: Tool | None, live: LiveSession, tasks: b
 
 
 def acknowledgement_result(outcome: Outcome, tool: Tool, how_to_answer: str) -> dict[str, Any]:
-    """Return the acknowledgement of a call that goes on, which tells the model how to get the result.
+    """Return the acknowledgement of a call that continues, which tells the model how to get the result.
 
     A client that expects structured content would refuse a result without it, unless it is marked as an error.
     """

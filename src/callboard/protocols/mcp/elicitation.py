@@ -71,7 +71,7 @@ class Elicitations:
         try:
             is_answered = await self._is_answered(question)
         finally:
-            if not is_answered:  # also after an unexpected error: the call does not wait for this client any more
+            if not is_answered:  # also after an unexpected error: the call no longer waits for this client
                 self.dismissed.add(question.request.id)
 
     async def _is_answered(self, question: ClientInput) -> bool:

@@ -1,7 +1,7 @@
 """The head start of a call: it begins before the transport prepares a stream for its response.
 
-Most calls end soon and have nothing to tell their clients but the result, which then is the whole response. For any
-other call the SDK's transport takes over, and the handler that it starts goes on with the same call. `quick_calls`
+Most calls end quickly and send no notifications, so their result is the whole response. For any
+other call the SDK's transport takes over, and the handler that it starts continues with the same call. `quick_calls`
 makes head starts; `tool_call` uses them.
 """
 
@@ -13,7 +13,7 @@ HEAD_START = "mcp_head_start"
 """The key of a `HeadStart` in the state of a request."""
 
 GOES_ON: dict[str, Any] = {"resultType": "complete", "content": []}
-"""The result of the first handler if the call goes on. No client receives it."""
+"""The result of the first handler if the call continues. No client receives it."""
 
 
 class StartedCall(Protocol):
@@ -24,7 +24,7 @@ class StartedCall(Protocol):
         ...
 
     async def abandon(self) -> None:
-        """End the call, because no transport goes on with it."""
+        """End the call, because no transport continues with it."""
         ...
 
 
@@ -35,9 +35,9 @@ class HeadStart:
 
     def __init__(self) -> None:
         self.call: StartedCall | None = None
-        """The call that goes on."""
+        """The call that continues."""
         self.is_taken_over = False
-        """Whether a handler of the transport goes on with the call."""
+        """Whether a handler of the transport continues with the call."""
 
 
 def head_start_of(ctx: Context) -> HeadStart | None:

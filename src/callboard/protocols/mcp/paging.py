@@ -20,6 +20,6 @@ def page_of(
     if cursor is not None:
         start = 1 + next((place for place, each in enumerate(entries) if name_of(each) == cursor), -1)
         if not start:
-            raise MCPError(types.INVALID_PARAMS, "The cursor is not valid any more. List from the start again.")
+            raise MCPError(types.INVALID_PARAMS, "The cursor is no longer valid. List from the start again.")
     page = entries[start : start + PAGE]
     return page, {"nextCursor": name_of(page[-1])} if start + PAGE < len(entries) else {}

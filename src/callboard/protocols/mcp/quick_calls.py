@@ -67,7 +67,7 @@ class QuickCalls:
         self._has_headers: WeakKeyDictionary[Tool, bool] = WeakKeyDictionary()
         """Whether clients repeat arguments of a tool in HTTP headers."""
         self._slow: WeakKeyDictionary[Tool, _SlowTool] = WeakKeyDictionary()
-        """The tools whose last head start was in vain."""
+        """Tools whose previous fast-path call did not end in time."""
 
     def passed_on(self, connection_id: str) -> None:
         """Note that the transport handles a request of a connection."""
@@ -75,7 +75,7 @@ class QuickCalls:
             known.passed_on_at = self._clock.monotonic()
 
     async def answer(self, scope: Scope, body: bytes, send: Send, start: HeadStart) -> bool:
-        """Answer a request. Returns False if the transport must do it, and go on with the call of `start`, if any."""
+        """Answer a request. Returns False if the transport must do it, with the call of `start`, if any."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if len(headers) < len(scope["headers"]) or not _is_plain(headers.get("accept"), headers.get("content-type")):
             return False

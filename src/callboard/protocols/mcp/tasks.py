@@ -126,7 +126,7 @@ class Tasks:
 
 
 async def created_task(session: Session, execution_id: str) -> dict[str, Any]:
-    """Return the result of a call that goes on as a task."""
+    """Return the result of a call that continues as a task."""
     record = await live_session(session).calls.stored_record(execution_id)
     return {"resultType": "task", **task_head(session, record), "status": "working"}
 

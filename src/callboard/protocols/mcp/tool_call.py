@@ -1,4 +1,4 @@
-"""`tools/call`: one call through the session, followed until it has ended, or a client is told how it goes on.
+"""`tools/call`: one call through the session, followed until it has ended, or a client is told how it continues.
 
 If a call waits for a person, the client asks its user where it can: in the handshake era while the request is open, and
 from 2026-07-28 on between two requests, the second of which has the answers.
@@ -155,7 +155,7 @@ class ToolCall:
         return await self._attended(self._follow(is_continued=True))
 
     async def follow(self, outcome: Outcome) -> dict[str, Any]:
-        """Go on with a call that has been made, and has this outcome."""
+        """Continue a call that was already made, from its outcome."""
         self._pending = asyncio.get_running_loop().create_future()
         self._pending.set_result(outcome)
         self._events.notify()
@@ -181,7 +181,7 @@ class ToolCall:
         return await self._attended(self._follow())
 
     async def abandon(self) -> None:
-        """End a call after its head start, because no transport goes on with it."""
+        """End a call after its head start, because no transport continues with it."""
         if self._watched is not None:
             self._cancellations.forget(self._watched)
         if not await self._events.open_requests():
@@ -373,7 +373,7 @@ class ToolCall:
         }
 
     async def _go_on(self, outcome: Outcome, requests: list[OpenRequest]) -> dict[str, Any]:
-        """Return the result for a call that goes on without its client: a task, or an acknowledgement."""
+        """Return the result for a call that continues without its client: a task, or an acknowledgement."""
         if self._tasks:
             return await created_task(self._session, outcome.execution_id)
         if self._finish is not None:

@@ -92,7 +92,7 @@ def block_parameter(tag: str) -> str:
 
 
 def bad_answer(what: str) -> ToolError:
-    """Make the error for a value of a node that cannot be what it should be."""
+    """Create the error for an invalid value in a node's response."""
     return ToolError(f"The node's answer is not {what}.", category="permanent")
 
 

@@ -33,7 +33,7 @@ class Lookups:
     async def find(self, host: str, port: int, user_id: str | None) -> list[str]:
         """Return the addresses of a host as text. Raises `socket.gaierror`.
 
-        Calls without a user have the limit of all. Cancellation returns at once; the thread goes on, and still counts.
+        Calls without a user have the limit of all. Cancellation returns at once; the thread continues and still counts.
         """
         loop = asyncio.get_running_loop()
         most = self._total if user_id is None else self._per_user

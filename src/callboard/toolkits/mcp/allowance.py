@@ -22,7 +22,7 @@ class Allowance:
         return True
 
     def spend(self, permits: int) -> float:
-        """Take permits, also those that there are not yet, and return the seconds to wait until there are."""
+        """Take permits, borrowing from the future if needed, and return the seconds to wait."""
         self._fill()
         self._left -= permits
         return max(0.0, -self._left / self._per_second)

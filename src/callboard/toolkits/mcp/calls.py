@@ -1,6 +1,6 @@
 """Calls of a server's tools: sent, followed and limited in time.
 
-A call may take several requests: the server can ask for input, which a person gives, or go on as a task.
+A call may take several requests: the server can ask for input, which a person gives, or continue as a task.
 """
 
 from collections.abc import Callable

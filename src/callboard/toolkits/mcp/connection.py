@@ -103,7 +103,7 @@ class Connection:
         return self._client
 
     def lose(self, client: Client) -> None:
-        """Connect again, because this client's connection is of no use any more."""
+        """Drop a client's broken connection, so that a new one is established."""
         if client is self._client:
             self._disconnect()
 

@@ -15,7 +15,7 @@ SESSION_GONE = JSONRPCError(
     id=None,
     error=types.ErrorData(code=types.INVALID_REQUEST, message="Session terminated", data=secrets.token_hex()),
 )
-"""The error for a request that a server has not carried out, because it does not know the session (any more)."""
+"""The error for a request that a server has not carried out, because it does not know the session, or no longer."""
 _FROM_SERVER = object()
 """The data of an error that a server sent with the code of a loss."""
 _STREAM_LOSSES = ("SSE stream ended without a response", "SSE stream ended and reconnection attempts were exhausted")

@@ -22,7 +22,7 @@ _CONSENT = {
 
 
 class Questions:
-    """Asks the person of a session. An answer that cannot be had is a refusal, never an error."""
+    """Asks the person of a session. If no answer can be obtained, the result is a refusal, never an error."""
 
     def __init__(self, namespace: str, server: str) -> None:
         self._namespace = namespace

@@ -93,7 +93,7 @@ async def follow_task(
 ) -> dict[str, Any]:
     """Wait for the end of a task. Returns its result, which may be an error of the tool. Raises `ToolError`.
 
-    A task that this call does not wait for any more, for whatever reason, is cancelled.
+    A task that this call no longer waits for, for whatever reason, is cancelled.
     """
     task_id = _Task.model_validate(created).task_id
     try:
@@ -133,7 +133,7 @@ async def _last_state(
 
 
 async def _cancel(client: Client, task_id: str) -> None:
-    """Tell the server that a task is not wanted any more, unless the connection is lost."""
+    """Ask the server to cancel a task, unless the connection is lost."""
     with suppress(MCPError, ValidationError), anyio.CancelScope(shield=True), anyio.move_on_after(CANCEL_TIMEOUT):
         await _send(client, "cancel", task_id)
 

@@ -8,7 +8,7 @@ from mcp.shared.dispatcher import coerce_request_id
 from mcp_types import RequestId
 
 MAX_UNANSWERED = 1_000
-"""Calls without a response that are told apart. Of more calls only the users are kept."""
+"""The number of unanswered calls that are tracked individually. Of more calls only the users are kept."""
 
 _user: ContextVar[str | None] = ContextVar("callboard_mcp_user", default=None)
 

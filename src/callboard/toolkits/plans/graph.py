@@ -118,5 +118,5 @@ def blocked_groups(groups: Sequence[Group[Any]], states: Mapping[str, GroupState
 
 
 def is_over(groups: Sequence[Group[Any]], states: Mapping[str, GroupState]) -> bool:
-    """Whether nothing runs, and nothing can start any more."""
+    """Whether nothing runs, and nothing can start."""
     return GroupState.IN_PROGRESS not in states.values() and not ready_groups(groups, states)

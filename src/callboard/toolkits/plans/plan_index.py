@@ -1,4 +1,4 @@
-"""The list of a user's plans, which bounds how many are stored. A plan that is needed no more makes room for a new one.
+"""The list of a user's plans, which bounds how many are stored. A plan that is no longer needed makes room for another.
 
 It is one document, and each write states the version that it replaces. So of two calls, one that removes a plan and one
 that executes it, only one succeeds.
@@ -23,7 +23,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Use(StrEnum):
-    """What a plan is needed for. The order is that in which plans make room."""
+    """How a plan is used, in the order in which plans are evicted."""
 
     DROPPED = "dropped"
     """For nothing: its documents are being deleted."""
@@ -63,7 +63,7 @@ class PlanIndex:
             await self._change(lambda index, dropped=victim: _remove(index, dropped))
 
     async def set_use(self, plan_id: str, use: Use) -> bool:
-        """Note what a plan is needed for. Return False if it is not listed any more, so that it must not be used."""
+        """Note what a plan is needed for. Return False if it is no longer listed, so that it must not be used."""
         return await self._change(lambda index: _set_use(index, plan_id, use))
 
     async def _change(self, change: Callable[[_Index], ResultT]) -> ResultT:

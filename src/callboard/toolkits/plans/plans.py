@@ -55,7 +55,7 @@ class Plans(Generic[GroupT]):
         return plan_summary(plan_id, groups, await _records(stored, groups))
 
     async def execute(self, ctx: ToolContext, plan_id: str) -> PlanSummary:
-        """Carry a plan out, as far as it goes, and describe it then.
+        """Execute a plan until no group can run, and return its summary.
 
         A new call continues a plan: groups that failed run again, without the operations that are done. Raises
         `ToolError`: not_found, or `resource` if another call executes the plan.
@@ -94,7 +94,7 @@ class Plans(Generic[GroupT]):
 
 
 async def _note_end(ctx: ToolContext, plan_id: str, records: Mapping[str, GroupRecord]) -> None:
-    """Note what a plan is needed for that no call executes any more."""
+    """Note what a plan is needed for that no call executes now."""
     use = Use.IDLE
     if any(each.journal is not None for record in records.values() for each in record.operations):
         use = Use.HELD

@@ -44,14 +44,14 @@ class ToolRunner:
     """Carries out operations that are calls of tools."""
 
     async def run(self, group: Group[ToolOperation], number: int, step: Step) -> Any:
-        """Call the tool, once: after a crash, the same call goes on or its recorded value is used."""
+        """Call the tool, once: after a crash, the same call continues or its recorded value is used."""
         fields = step.fields
         await step.report(fields["tool"])
         return await step.ctx.call(fields["tool"], fields["arguments"], key=step.key)
 
 
 def plan_tools(plans: Plans[GroupT]) -> tuple[Tool, ...]:
-    """Make the tools that tell what comes next, and execute a plan."""
+    """Create the tools that list the next groups of a plan and execute it."""
 
     @tool(idempotent=True)
     async def next_groups(ctx: ToolContext, plan_id: PlanId) -> PlanSummary:

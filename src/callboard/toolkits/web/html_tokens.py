@@ -57,7 +57,7 @@ def html_tokens(page: str) -> Iterator[Token]:
         ended = _TAG_END.match(page, named.end()) if named is not None and reads_quotes else None
         reads_quotes = reads_quotes and (named is None or ended is not None)
         close = page.find(">", at) if ended is None else ended.end() - 1
-        if close < 0:  # no tag ends any more
+        if close < 0:  # no other tag ends
             return
         if named is None:  # `</` without a name
             at = close + 1

@@ -105,7 +105,7 @@ def web_tools(
             category = "not_found" if answer.status in (404, 410) else "permanent"
             category = "transient" if answer.status >= 500 or answer.status == 429 else category
             raise ToolError(f"The page answered with status {answer.status}.", category=category)
-        # in a thread: a large page takes a second, during which other calls go on
+        # in a thread: a large page takes a second, during which other calls continue
         read = partial(read_page, answer, start=start, max_characters=max_characters, max_links=max_links)
         return await anyio.to_thread.run_sync(read)
 

@@ -11,7 +11,7 @@ async def answered(request: Awaitable[T]) -> T:
     """Wait for the response to a request.
 
     The client waits with `asyncio.wait_for`, which before Python 3.12 loses a cancellation that arrives together with
-    the response. The cancelled task would go on, and a worker would not stop.
+    the response. The cancelled task would continue, and a worker would not stop.
     """
     response = await request
     task = asyncio.current_task()

@@ -161,7 +161,7 @@ class NatsEngine:
         self._ready.clear()
 
     async def _closed(self) -> None:
-        """Connect again with a new client: most errors that a server reports make the client end for good."""
+        """Reconnect with a new client, because most server errors close a client permanently."""
         if self._closing or asyncio.current_task() is self._connecting:
             return
         if self._connecting is not None:

@@ -30,7 +30,7 @@ Receive = Callable[[Sequence[Msg]], Awaitable[None]]
 
 
 class Pull:
-    """Requests messages of a consumer, as many as there is room for, and receives them as they come.
+    """Requests as many messages of a consumer as this worker has capacity for, and receives them.
 
     One request is open at a time. It waits at the server, so that an idle worker costs nothing.
     """

@@ -44,7 +44,7 @@ class WakeSender:
             self._task = self._tasks.run(self._send(), "callboard: nats wakes")
 
     async def close(self, timeout: float) -> None:
-        """Stop. If there is a connection, wait up to some seconds for what is not sent yet."""
+        """Stop sending. While connected, wait a few seconds for the pending wake-ups."""
         self._closed = True
         if not await self._tasks.finish(timeout if self._connected.is_set() else 0):
             await self._tasks.close()

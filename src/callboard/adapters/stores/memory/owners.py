@@ -198,7 +198,7 @@ class MemoryOwners:
         return [row for row in work if row.owner == owner_id]
 
     def _goes_on(self, row: ExecutionRow, tools: Collection[str]) -> bool:
-        """Return whether an execution that is ready goes on in a process with these tools."""
+        """Return whether an execution that is ready continues in a process with these tools."""
         purposes = (
             request.purpose
             for request in self._state.requests.values()
@@ -218,7 +218,7 @@ def _queued_call(row: ExecutionRow) -> QueuedCall:
 
 
 def _is_ready(row: ExecutionRow, statuses: Statuses) -> bool:
-    """Return whether an execution that no process owns can go on."""
+    """Return whether an execution that no process owns can continue."""
     found = statuses[row.session_id, row.id]
     return row.cancelling or (row.queue is None and ("answered" in found or (bool(found) and "open" not in found)))
 

@@ -161,7 +161,7 @@ class MemoryState:
         self.sessions: dict[str, MemorySession] = {}
         self.requests: dict[str, RequestRow] = {}
         self._closed: dict[str, None] = {}
-        """Requests that need no answer any more, in the order in which they were closed."""
+        """Requests that no longer need an answer, in the order in which they were closed."""
         self.keys: dict[str, KeyRow] = {}
         self.notes: dict[str, dict[str, tuple[Note, Entry]]] = {}
         """The notes of each user by key, in the order of their last saves."""

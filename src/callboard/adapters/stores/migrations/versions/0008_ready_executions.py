@@ -1,4 +1,4 @@
-"""An index that finds executions without an owner that can go on, however many others wait for people."""
+"""An index that finds executions without an owner that can continue, however many others wait for people."""
 
 import sqlalchemy as sa
 from alembic import op
