@@ -6,7 +6,7 @@ Everything that runs beside its caller, and does not end with a `with` block, is
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 log = logging.getLogger("callboard.tasks")
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class BackgroundTasks:
-    """Owns its tasks until they end, or until it is closed."""
+    """Owns its tasks until they end, or until it is closed, as at the end of its `async with`."""
 
     def __init__(self, expected: type[Exception] | tuple[type[Exception], ...] = ()) -> None:
         self._expected = expected
@@ -38,11 +38,21 @@ class BackgroundTasks:
         """Wait until all tasks have ended. False if they have not after a timeout."""
         return not self._tasks or not (await asyncio.wait(self._tasks, timeout=timeout))[1]
 
-    async def close(self) -> None:
-        """Cancel all tasks, and wait until they have ended."""
+    def cancel(self) -> None:
+        """Cancel all tasks, without waiting for their ends."""
         for task in tuple(self._tasks):
             task.cancel()
+
+    async def close(self) -> None:
+        """Cancel all tasks, and wait until they have ended."""
+        self.cancel()
         await self.finish()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
 
     def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)

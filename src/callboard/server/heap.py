@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
+from ..background_tasks import BackgroundTasks
 from ..clock import Clock
 
 INTERVAL = 5.0
@@ -61,12 +62,9 @@ async def trimmed_heap(clock: Clock, held: Callable[[], int], heap: Heap | None 
     if heap is None:
         yield
         return
-    trimming = asyncio.create_task(_trim_when_freed(clock, held, heap), name="callboard: heap")
-    try:
+    async with BackgroundTasks() as tasks:
+        tasks.run(_trim_when_freed(clock, held, heap), "callboard: heap")
         yield
-    finally:
-        trimming.cancel()
-        await asyncio.wait([trimming])
 
 
 def _own_heap() -> Heap | None:

@@ -1,10 +1,10 @@
 """Shuts the server down when another version of Callboard has migrated its store, to which it can no longer write."""
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
+from ..background_tasks import BackgroundTasks
 from ..clock import Clock
 from ..storage.committer import Committer
 from ..storage.errors import StoreError, StoreOutdated
@@ -18,12 +18,9 @@ INTERVAL = 2.0
 @asynccontextmanager
 async def stop_when_migrated(store: Committer, clock: Clock, stop: Callable[[], None]) -> AsyncGenerator[None]:
     """Call `stop` when the store is migrated, and raise `StoreOutdated` after the block in that case."""
-    watch = asyncio.create_task(_watch(store, clock, stop), name="callboard: revision")
-    try:
+    async with BackgroundTasks() as tasks:
+        watch = tasks.start(_watch(store, clock, stop), "callboard: revision")
         yield
-    finally:
-        watch.cancel()
-        await asyncio.wait([watch])
     if not watch.cancelled():
         raise watch.result()
 

@@ -3,10 +3,11 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
+from ..background_tasks import BackgroundTasks
 from ..errors import CallboardError
 
 log = logging.getLogger("callboard.registry")
@@ -41,7 +42,7 @@ class Subscription:
     def __init__(self, callback: Callable[[Change], Any], subscribers: "list[Subscription]") -> None:
         self._callback = callback
         self._subscribers = subscribers
-        self._tasks: set[asyncio.Future[Any]] = set()
+        self._tasks = BackgroundTasks()
         try:
             self._loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -61,8 +62,7 @@ class Subscription:
         """Stop delivery and cancel async callbacks that are still running."""
         if self in self._subscribers:
             self._subscribers.remove(self)
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
 
     def __enter__(self) -> Self:
         return self
@@ -76,13 +76,13 @@ class Subscription:
         try:
             pending = self._callback(change)
             if inspect.isawaitable(pending):
-                task = asyncio.ensure_future(pending)
-                self._tasks.add(task)
-                task.add_done_callback(self._finished)
+                self._tasks.start(_wait(pending))
         except Exception:
             log.exception("a registry subscriber failed on %s %s", change.kind, change.name)
 
-    def _finished(self, task: asyncio.Future[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a registry subscriber failed", exc_info=error)
+
+async def _wait(pending: Awaitable[object]) -> None:
+    try:
+        await pending
+    except Exception:
+        log.exception("a registry subscriber failed")

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...addresses import passwords
+from ...background_tasks import BackgroundTasks
 from ...errors import MissingExtraError, ToolError
 from ...execution.execution import Execution
 from ...runtime import Runtime
@@ -129,11 +130,9 @@ async def _live_table(served: QueueWorker) -> AsyncGenerator[None]:
             await asyncio.sleep(1.0 if served.running else 5.0)
 
     with Live(_table(served), console=out, auto_refresh=False, transient=True) as live:
-        task = asyncio.create_task(refresh())
-        try:
+        async with BackgroundTasks() as tasks:
+            tasks.run(refresh())
             yield
-        finally:
-            task.cancel()
 
 
 def _table(served: QueueWorker) -> Group:

@@ -3,7 +3,6 @@
 Of the resources only the session's board is known to change.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Generator
 from contextlib import aclosing, contextmanager
@@ -22,6 +21,7 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
+from ...background_tasks import BackgroundTasks
 from ...sessions.live_session import LiveSession
 from ...sessions.session import live_session
 from .connections import Connections, Context
@@ -92,19 +92,22 @@ class Changes:
         stream = ListenHandler(bus)
 
         async def publish() -> None:
-            with self._pending(live_session(session)) as pending:
-                pending.watch_board()
-                async with aclosing(pending.read()) as changes:
-                    async for change in changes:
-                        await bus.publish(change)
+            try:
+                with self._pending(live_session(session)) as pending:
+                    pending.watch_board()
+                    async with aclosing(pending.read()) as changes:
+                        async for change in changes:
+                            await bus.publish(change)
+            finally:
+                stream.close()  # without changes it would be silent; its client listens again
 
         self._open[session.user_id] += 1
         self._streams.add(stream)
-        publishing = asyncio.create_task(publish())
         try:
-            return await stream(ctx, params)
+            async with BackgroundTasks() as tasks:
+                tasks.run(publish())
+                return await stream(ctx, params)
         finally:
-            publishing.cancel()
             self._streams.discard(stream)
             self._open -= Counter({session.user_id: 1})
 

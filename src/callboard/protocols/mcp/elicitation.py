@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
+from ...background_tasks import BackgroundTasks
 from ...sessions.answers import AnswerInvalid
 from ...sessions.session import Session, live_session
 from ...storage.errors import StoreUnavailable
@@ -38,33 +39,33 @@ class Elicitations:
         self._session = session
         self._changed = changed
         """Called when a question has ended."""
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks = BackgroundTasks()
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        """The tasks of the questions, by request."""
         self.dismissed: set[str] = set()
         """The requests that the user did not decide."""
 
     @property
     def has_asked(self) -> bool:
         """Whether there was a question."""
-        return bool(self._tasks)
+        return bool(self._asking)
 
     def ask(self, question: ClientInput) -> None:
         """Ask a question, unless it was asked already."""
         request_id = question.request.id
-        if request_id not in self._tasks:
-            task = self._tasks[request_id] = asyncio.create_task(self._ask(question))
+        if request_id not in self._asking:
+            task = self._asking[request_id] = self._tasks.run(self._ask(question))
             task.add_done_callback(self._changed)
 
     def keep(self, request_ids: set[str]) -> None:
         """End the questions whose requests were answered elsewhere: all but these."""
-        for request_id, task in self._tasks.items():
+        for request_id, task in self._asking.items():
             if request_id not in request_ids:
                 task.cancel()
 
     async def close(self) -> None:
         """End all questions."""
-        self.keep(set())
-        if self._tasks:
-            await asyncio.wait(self._tasks.values())
+        await self._tasks.close()
 
     async def _ask(self, question: ClientInput) -> None:
         is_answered = False
