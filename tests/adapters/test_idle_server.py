@@ -13,6 +13,7 @@ from callboard import Runtime, tool
 from callboard.adapters.stores import open_store
 from callboard.adapters.stores.postgres import database as postgres
 from callboard.adapters.stores.postgres.database import FORGOTTEN
+from callboard.sessions.session import live_session
 from callboard.storage.change import Notice
 from callboard.storage.errors import StoreUnavailable
 from callboard.testing.store_rows import create, post
@@ -60,7 +61,7 @@ async def test_d2_server_idle_for_a_day_sends_notifications_after_another_proces
             assert [row.id for row in await third.sessions()] == ["s"]
 
         before = session.board.last_seq
-        with session.board.reading():
+        with live_session(session).board.reading():
             await same.post({"kind": "user_input", "text": "Hello?"})
             await until(lambda: _grown(session.board.last_seq > before))
         await same.answer(request.id, {"approved": True})

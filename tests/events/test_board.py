@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callboard import Runtime
 from callboard.budget import Budget, MemoryLimits
 from callboard.events.board import Board, CursorExpired
 from callboard.events.event import Event, encode_event, iso_time
@@ -329,3 +330,16 @@ def test_b7_large_events_dropped_by_count_free_their_bytes() -> None:
     for number in range(20):
         board.append(note(number))
     assert budget.kept == 0
+
+
+async def test_b1_users_of_a_session_can_read_its_board_and_not_write_to_it() -> None:
+    async with Runtime() as runtime:
+        session = await runtime.open("s", user_id="ann")
+        await session.notice("hello")
+        board: Any = session.board
+        assert (board.first_seq, board.last_seq, [each.kind for each in board.read(0)]) == (1, 1, ["system_notice"])
+        for name in ("append", "extend", "receive", "restart", "end", "drop_before", "deliver_live", "last_seq"):
+            with pytest.raises(AttributeError):
+                setattr(board, name, None)
+        for name in ("append", "extend", "receive", "restart", "end", "drop_before", "deliver_live"):
+            assert not hasattr(board, name)

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from callboard import Runtime, tool
+from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreError
 from callboard.storage.rows import IdempotencyRow
@@ -24,7 +25,7 @@ async def event_data(served: Served, *kinds: str, session_id: str = "s") -> list
     session = await served.runtime.open(session_id, user_id="local")
     async with asyncio.timeout(DEADLINE):
         snapshot = await session.snapshot()
-    found = [event for event in await session.board.page(0) if event.seq <= snapshot.last_seq]
+    found = [event for event in await live_session(session).board.page(0) if event.seq <= snapshot.last_seq]
     return [event.data for event in found if not kinds or event.kind in kinds]
 
 

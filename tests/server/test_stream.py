@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from callboard import Runtime
+from callboard.events.board import Board
 from callboard.events.event import Events, encode_event
 from callboard.events.routing import Family
 from callboard.server import event_stream
@@ -131,7 +132,7 @@ async def test_h2_live_text_has_no_number_and_keeps_its_order(plain: Served) -> 
     async with plain.stream("live") as stream:
         await anext(stream)
         await session.notice("before")
-        session.board.deliver_live(encode_event("text", 0.0, b'{"delta":"now"}'))
+        live_session(session).board.deliver_live(encode_event("text", 0.0, b'{"delta":"now"}'))
         await session.notice("after")
         seen = [await anext(stream) for _ in range(3)]
     assert [(each.id, each.event) for each in seen] == [(1, "system_notice"), (None, "text"), (2, "system_notice")]
@@ -214,10 +215,10 @@ async def test_b8_a_new_reader_beside_a_stalled_one_of_a_closed_fanout_gets_new_
         with served.services.streams.reading(live_session(session), stalled):
             (line,) = (await store.events("cut", 0, 1)).lines
             with monkeypatch.context() as held:  # as another process does, whose notification comes after the trim
-                held.setattr(type(session.board), "refresh", lambda _board: None)
+                held.setattr(Board, "refresh", lambda _board: None)
                 await store.commit([Change("cut", events=[line] * 29)])
                 await store.trim("cut", keep=10, before=0.0)
-            session.board.refresh()
+            live_session(session).board.refresh()
             await until(lambda: stalled._final_event == "goodbye")
             async with served.stream("cut") as stream:
                 await anext(stream)

@@ -51,7 +51,7 @@ SMALL = Settings(max_session_bytes=200 * KB, max_user_bytes=300 * KB, max_memory
 
 def held(runtime: Runtime, *sessions: Session) -> int:
     """Return the bytes that sessions hold, counted without the budget."""
-    lines = [line for each in sessions for line in each.board._lines]
+    lines = [line for each in sessions for line in live_session(each).board._lines]
     executions = [each for session in sessions for each in live_session(session).index.entries]
     parts = [*lines, *(each.result_json or b"" for each in executions), *(each.document for each in executions)]
     return sum(map(len, parts))

@@ -20,7 +20,7 @@ _KINDS: dict[str, str] = {kind.value: kind for kind in EventKind}
 
 
 class Event:
-    """One event as a Python object. It is immutable."""
+    """One event as a Python object, decoded when a field of it is first read."""
 
     __slots__ = ("_fields", "encoded", "seq")
 

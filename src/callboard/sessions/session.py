@@ -9,15 +9,14 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError
 
-from ..checks import Check
-from ..events.board import Board, Subscription
+from ..events.board import Subscription
+from ..events.board_view import BoardView
 from ..events.event import Event, Events
 from ..events.routing import Family, Side
 from ..execution.execution import Priority
 from ..execution.failures import session_deleted
 from ..execution.outcome import Outcome, OutcomeStatus
 from ..execution.record import ExecutionRecord
-from ..spelling import known_names
 from ..tools.snapshot import Snapshot
 from ..turns import Turn
 from .conversation_port import Messages
@@ -25,6 +24,7 @@ from .ids import SessionNotFound
 from .live_session import LiveSession
 from .open_request import OpenRequest
 from .posting import post_event
+from .session_arguments import check, family_of, id_of
 from .snapshot import SessionSnapshot, take_snapshot
 
 
@@ -68,9 +68,9 @@ class Session:
         return self._live.open
 
     @property
-    def board(self) -> Board:
-        """The session's events that are in memory. `events` also reads stored ones."""
-        return self._live.board
+    def board(self) -> BoardView:
+        """The session's events that are in memory, to read. `events` also reads stored ones."""
+        return BoardView(self._live.board)
 
     def tools(self) -> Snapshot:
         """Return the tools that this session sees now, pinned."""
@@ -111,8 +111,8 @@ class Session:
         The outcome is `started` or `waiting` if the execution has not ended by then. With 0 it is not waited for.
         """
         if timeout is not None:
-            _check.seconds("timeout", timeout)
-        return await self._running().calls.result(_id_of(execution_id), timeout)
+            check.seconds("timeout", timeout)
+        return await self._running().calls.result(id_of(execution_id), timeout)
 
     def execution(self, execution_id: str) -> ExecutionRecord:
         """Return the record of an execution that is in memory. Raises `ToolError` (not_found)."""
@@ -127,7 +127,7 @@ class Session:
 
         With `unfinished`, only of those that have not ended.
         """
-        _check.count("limit", limit, least=1)
+        check.count("limit", limit, least=1)
         return await self._running().calls.history(limit, unfinished)
 
     def result_text(self, execution_id: str, offset: int = 0, length: int | None = None) -> str:
@@ -140,12 +140,12 @@ class Session:
 
     async def cancel(self, execution_id: str) -> bool:
         """Stop an execution, in whichever process it runs. False if it had ended. Raises `ToolError` (not_found)."""
-        return await self._running().cancellation.cancel(_id_of(execution_id))
+        return await self._running().cancellation.cancel(id_of(execution_id))
 
     async def cancel_call(self, call_id: str) -> bool:
         """Stop the execution of a call, by the caller's id. False if it had ended or does not exist."""
         if call_id != "":  # which no call has
-            _check.text("call_id", call_id)
+            check.text("call_id", call_id)
         return await self._running().cancellation.cancel_call(call_id)
 
     async def cancel_all(self) -> int:
@@ -181,7 +181,7 @@ class Session:
         Raises `ToolError` (not_found), `RequestClosed`, or `ArgumentsMismatch` and `AnswerInvalid`, after which the
         request is still open.
         """
-        return await self._running().answer(_id_of(request_id), answer, arguments_hash=arguments_hash)
+        return await self._running().answer(id_of(request_id), answer, arguments_hash=arguments_hash)
 
     async def requests(self) -> list[OpenRequest]:
         """Return the requests that wait for a person's answer, oldest first."""
@@ -189,7 +189,7 @@ class Session:
 
     async def notice(self, message: str, **details: Any) -> int:
         """Post a notice for the people of this session. Returns the event's number."""
-        _check.text("message", message)
+        check.text("message", message)
         try:
             return await self._running().notice(message, **details)
         except PydanticSerializationError as error:
@@ -221,9 +221,9 @@ class Session:
 
         It costs the same however long the conversation is.
         """
-        _check.count("most", most, least=0)
+        check.count("most", most, least=0)
         if before is not None:
-            _check.count("before", before)
+            check.count("before", before)
         return await self._running().conversation().window(before, most)
 
     async def interrupt(self) -> bool:
@@ -244,8 +244,8 @@ class Session:
 
         With a family, only those of the conversation (`chat`) or all others (`system`).
         """
-        _check.count("after", after)
-        return self._running().events(after, None if family is None else _family(family))
+        check.count("after", after)
+        return self._running().events(after, family_of(family))
 
     def subscribe(
         self,
@@ -257,7 +257,7 @@ class Session:
         if not callable(callback):
             raise TypeError(f"callback is {callback!r}; it must be a function that takes a list of events.")
         if after is not None:
-            _check.count("after", after)
+            check.count("after", after)
         return self._running().subscribe(callback, after, ended)
 
     async def close(self, grace: float = 30.0) -> None:
@@ -265,26 +265,8 @@ class Session:
 
         Work that still runs then ends as failed (timeout), with a notice. Everything is kept for the next login.
         """
-        _check.seconds("grace", grace)
+        check.seconds("grace", grace)
         await self._running().close(grace)
-
-
-_check = Check(TypeError)
-
-
-def _id_of(given: Any) -> Any:
-    """Return an id as it is. Raises `TypeError` for the outcome, record or request that has it."""
-    if isinstance(given, Outcome | ExecutionRecord | OpenRequest):
-        own = given.execution_id if isinstance(given, Outcome) else given.id
-        raise TypeError(f"This takes an id, not an object of the class {type(given).__name__}: give {own!r}.")
-    return given
-
-
-def _family(name: Family | str) -> Family:
-    try:
-        return Family(name)
-    except ValueError:
-        raise ValueError(f"There is no family {name!r}. {known_names(str(name), Family)}") from None
 
 
 def live_session(session: Session) -> LiveSession:
