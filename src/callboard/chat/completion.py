@@ -58,7 +58,7 @@ class TurnIO(Protocol):
         """The messages without the parts that a provider may have rejected. None if there are no such parts."""
         ...
 
-    def parameters(self) -> ModelRequestParameters:
+    async def parameters(self) -> ModelRequestParameters:
         """The tools that the model may call."""
         ...
 
@@ -115,7 +115,7 @@ async def _request(io: TurnIO, model: Model, messages: list[ModelMessage]) -> Mo
         model,
         messages,
         model_settings=io.settings(messages),
-        model_request_parameters=io.parameters(),
+        model_request_parameters=await io.parameters(),
     ) as stream:
         try:
             async for event in stream:

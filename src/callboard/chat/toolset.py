@@ -24,6 +24,7 @@ from ..events.kinds import EventKind
 from ..sessions.session import Session, live_session
 from ..sessions.task_tools import task_tools
 from ..tools.definition import Tool
+from ..tools.schema_preparation import prepare_schemas
 from ..types import Mode, Wake
 from .deferred import DeferredCalls, is_deferrable
 from .late_results import check_complete, delivered_executions, room_for, with_late_results
@@ -55,11 +56,13 @@ class SessionToolset(AbstractToolset[Any]):
         await self._live.refresh()
         if self._defer and self._session.has_pending_work:
             await self._deferred.close_answered(ctx.messages)
+        tools = self._session.tools()
+        await prepare_schemas(tools)
         return {
             definition.name: ToolsetTool(
                 toolset=self, tool_def=definition, max_retries=ctx.max_retries, args_validator=_ANYTHING
             )
-            for definition in tool_definitions(self._session.tools(), ctx.model.system)
+            for definition in tool_definitions(tools, ctx.model.system)
         }
 
     async def call_tool(

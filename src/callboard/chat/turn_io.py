@@ -22,6 +22,7 @@ from ..sessions.conversation_scope import ConversationScope
 from ..sessions.ids import SessionNotFound
 from ..storage.errors import Conflict
 from ..tools.context import ClientContext
+from ..tools.schema_preparation import prepare_schemas
 from ..tools.snapshot import Snapshot
 from ..turns import Usage
 from ..types import Wake
@@ -117,9 +118,10 @@ class SessionTurnIO:
         log.warning("the model rejects the conversation; trying without images and sounds: %s", error)
         return simpler
 
-    def parameters(self) -> ModelRequestParameters:
-        self._offered_tools = self._session.tools()  # pinned, so that calls run the tools that the model was shown
-        return ModelRequestParameters(function_tools=tool_definitions(self._offered_tools, self._config.model.system))
+    async def parameters(self) -> ModelRequestParameters:
+        tools = self._offered_tools = self._session.tools()  # pinned: calls run the tools that the model was shown
+        await prepare_schemas(tools)
+        return ModelRequestParameters(function_tools=tool_definitions(tools, self._config.model.system))
 
     def settings(self, messages: Sequence[ModelMessage]) -> ModelSettings | None:
         return settings_for(self._config.model, self._config.settings, messages)

@@ -241,6 +241,11 @@ class Tool(Generic[P, R]):
             self._cache["output"] = None if schema is None else clean(schema, keep_null=True)
         return self._cache["output"]
 
+    @property
+    def has_schemas(self) -> bool:
+        """Whether the input and output schemas are cached."""
+        return "input" in self._cache and "output" in self._cache
+
     def shared_schema(self, name: str) -> JSONSchema:
         """Return the cached schema in a dialect. It is shared: do not modify it. Raises `SchemaError`."""
         if (made := self._cache.get(f"dialect:{name}")) is None:

@@ -13,6 +13,7 @@ from ...schemas.dialects import mcp_icons
 from ...sessions.session import Session
 from ...shortening import shorten
 from ...tools.definition import Tool
+from ...tools.schema_preparation import prepare_schemas
 from ...types import JSONSchema
 from .call_results import raise_error
 from .cancellations import Cancellations
@@ -35,6 +36,7 @@ class Prompts:
     async def list(self, ctx: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
         """List the prompts that the session sees."""
         tools = (await self._connections.session(ctx)).tools().tools
+        await prepare_schemas(tool for tool in tools if tool.as_prompt)
         found = [
             *(_described(tool) for tool in tools if tool.as_prompt),
             *(_rule(tool) for tool in tools if tool.usage),

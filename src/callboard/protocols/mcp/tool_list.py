@@ -7,6 +7,7 @@ from mcp import types
 from ...content import is_content
 from ...tools.definition import Tool
 from ...tools.schema_arguments import SchemaArguments
+from ...tools.schema_preparation import prepare_schemas
 from ...types import JSONSchema, Mode
 from .connections import Connections, Context, supports_tasks
 from .paging import page_of
@@ -25,6 +26,7 @@ class ToolList:
         session, tasks = await self._connections.session(ctx), supports_tasks(ctx)
         tools = [tool for tool in session.tools().tools if not tool.as_prompt and tool.resource is None]
         page, following = page_of(tools, params.cursor, lambda tool: tool.name)
+        await prepare_schemas(page)
         return {**UNCACHED, "tools": [_described(tool, tasks) for tool in page], **following}
 
 

@@ -14,6 +14,7 @@ from ...tools.manifest import entry, manifest
 from ...tools.minute_series import MinuteRecord, merge_minutes
 from ...tools.policies import BreakerPolicy, RetryPolicy
 from ...tools.registry import Registry
+from ...tools.schema_preparation import prepare_schemas
 from ...tools.stats import Statistics
 from ...tools.view import View
 from ..endpoint import ApiCall, Nothing, endpoint
@@ -47,6 +48,7 @@ async def list_tools(call: ApiCall[Nothing, ToolsQuery]) -> ToolList:
     page = sorted(names)[: wanted.limit]
     flags = call.services.runtime.registry.settings.gates
     await call.services.pacer.enter(call.user_id, len(page) * PER_TOOL)
+    await prepare_schemas(names[name] for name in page)
     tools = [entry(names[name], flags) for name in page]
     return ToolList(tools=tools, next=page[-1] if len(page) < len(names) else None)
 
@@ -55,6 +57,7 @@ async def get_manifest(call: ApiCall[Nothing, ToolsQuery]) -> Manifest:
     """Get the capability manifest."""
     tools = [*await _visible(call)]
     await call.services.pacer.enter(call.user_id, len(tools) * PER_TOOL)
+    await prepare_schemas(tools)
     return Manifest.model_validate(manifest(tools, call.services.runtime.registry.settings.gates))
 
 
