@@ -12,6 +12,7 @@ from ..execution.lifecycle import Status
 from ..execution.manager import ExecutionManager
 from ..storage.rows import ExecutionRow
 from ..types import Logout
+from .cancellation import stop_each
 from .live_session import LiveSession
 
 
@@ -21,15 +22,13 @@ async def finish_work(session: LiveSession, grace: float, manager: ExecutionMana
     Work that still runs then ends as failed (timeout), with a notice. Work that this process does not own is only
     cancelled, and not waited for.
     """
-    for execution in session.calls.unfinished:
-        if _policy(execution) is Logout.CANCEL:
-            manager.cancel(execution)
+    cancelled = [each for each in session.calls.unfinished if _policy(each) is Logout.CANCEL]
+    await stop_each(cancelled, manager.cancel)
     waiting = [each for each in session.calls.unfinished if _is_awaited(each)]
     if waiting:
         await within(clock, grace, _all_ended(waiting, manager))
     if left := [each for each in waiting if not each.terminal]:
-        for execution in left:
-            manager.end(execution, _logged_out(execution))
+        await stop_each(left, lambda execution: manager.end(execution, _logged_out(execution)))
         names = ", ".join(sorted({each.name for each in left}))
         await session.notice(f"Work was still running at the logout and was ended: {names}.", tools=names)
 
