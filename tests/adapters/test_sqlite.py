@@ -51,10 +51,19 @@ async def store(path: Path) -> AsyncIterator[SqlStore]:
 
 def on_connection(store: SqlStore, statement: str) -> None:
     """Run a statement on the connection that writes."""
+    _writing(store).execute(statement)
+
+
+def trace(store: SqlStore, callback: Callable[[str], None]) -> None:
+    """Call back with every statement on the connection that writes."""
+    _writing(store).set_trace_callback(callback)
+
+
+def _writing(store: SqlStore) -> sqlite3.Connection:
     assert store._opened is not None
     connection = store._opened._writer._connection
     assert connection is not None
-    driver(connection).execute(statement)
+    return driver(connection)
 
 
 def idle_poller(store: SqlStore, instance: str | None, woken: Callable[[str | None], object]) -> DataVersionPoller:
@@ -283,6 +292,18 @@ async def test_d1_file_that_may_not_be_written_is_unavailable(store: SqlStore) -
     on_connection(store, "PRAGMA query_only = ON")
     with pytest.raises(StoreUnavailable, match=r"is read-only\. Give this user the right to write the file"):
         await store.commit([post(1)])
+
+
+async def test_h5_many_late_results_of_a_session_are_written_at_once(store: SqlStore) -> None:
+    names = [f"x{number}" for number in range(50)]
+    await store.commit([create(), *(add(execution_row(name)) for name in names)])
+    written: list[str] = []
+    trace(store, written.append)
+    await store.commit([Change("s", late=[name]) for name in names])
+    assert sum("SET unconsumed_results" in statement for statement in written) == 1
+    row = await store.session("s")
+    assert row is not None
+    assert row.unconsumed == tuple(names)
 
 
 # Notifications, heartbeats, cancellation

@@ -6,6 +6,7 @@ statement per table, however many changes there are.
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -33,6 +34,10 @@ Keys = set[tuple[str | int, ...]]
 
 Found = Mapping[str, Sequence[Row]]
 """The rows that statements found, by the names of the statements."""
+
+MANY_RESULTS = 4
+"""Late results of a session in one group from which its unconsumed ones are read and written once. Adding a result
+rewrites all of them: with thousands that wait, a statement for each would delay the changes of other sessions."""
 
 SEPARATE = frozenset(
     {
@@ -91,9 +96,8 @@ class GroupWriter:
         sessions = group.sessions
         for change in changes:
             sessions[change.session_id].open_records()
-        for change in changes:
-            if _needs_state(change):
-                sessions[change.session_id].exists = False
+        for session_id in _needing_state(changes):
+            sessions[session_id].exists = False
         for session_id, user_id, unconsumed in _of(sessions, found["read_states"]):
             session = sessions[session_id]
             session.exists = True
@@ -188,7 +192,7 @@ def _keys_of(changes: Sequence[Change]) -> dict[str, Keys]:
         )
         executions.update((change.session_id, execution_id) for execution_id in named)
     return {
-        "read_states": {(change.session_id,) for change in changes if _needs_state(change)},
+        "read_states": {(session_id,) for session_id in _needing_state(changes)},
         "read_idempotency_keys": {
             (change.session_id, change.idempotency.key) for change in changes if change.idempotency
         },
@@ -210,9 +214,11 @@ def _keys_of(changes: Sequence[Change]) -> dict[str, Keys]:
     }
 
 
-def _needs_state(change: Change) -> bool:
-    """Return whether the user or the unconsumed results of a session are needed to check a change."""
-    return bool(change.session or change.consumed)
+def _needing_state(changes: Sequence[Change]) -> set[str]:
+    """Return the sessions whose state must be read: to check a change, or to write many late results at once."""
+    added = Counter(change.session_id for change in changes for _ in change.late)
+    many = {session_id for session_id, count in added.items() if count >= MANY_RESULTS}
+    return many.union(change.session_id for change in changes if change.session or change.consumed)
 
 
 def _of(sessions: Collection[str], rows: Iterable[Row]) -> Iterable[Row]:

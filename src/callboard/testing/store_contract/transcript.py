@@ -42,11 +42,13 @@ class TranscriptContract(Contract):
         assert (await stored_session(store)).unconsumed == ()
 
     async def test_e3_late_results_are_added_to_those_of_earlier_groups(self, store: Store) -> None:
-        await store.commit([create(), *(add(execution_row(name)) for name in "cabde")])
+        await store.commit([create(), *(add(execution_row(name)) for name in "cabdefghi")])
         await store.commit([Change("s", late=["c"]), Change("s", late=["a"])])
         await store.commit([Change("s", late=["b"])])
         await store.commit([Change("s", late=["a", "d"]), Change("s", consumed=["c"]), Change("s", late=["e"])])
         assert (await stored_session(store)).unconsumed == ("a", "b", "d", "e")
+        await store.commit([Change("s", late=[name]) for name in "ibhgbf"])  # many at once
+        assert (await stored_session(store)).unconsumed == tuple("abdeihgf")
         await refused(store, Change("missing", late=["a"]), "no session missing")
 
     async def test_e3_result_can_be_late_and_consumed_in_one_change(self, store: Store) -> None:
