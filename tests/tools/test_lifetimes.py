@@ -245,6 +245,46 @@ async def test_t1_a_class_without_a_lifetime_needs_no_entering() -> None:
     assert await Registry([made]).call("twice", {"number": 4}) == 8
 
 
+@pytest.mark.parametrize(
+    ("methods", "named"),
+    [
+        (("__enter__", "__exit__"), "__enter__"),
+        (("__aenter__",), "__aenter__"),
+        (("__aexit__",), "__aexit__"),
+        (("__enter__", "__exit__", "__aenter__"), "__aenter__"),
+    ],
+)
+def test_t1_refuses_a_lifetime_that_could_not_be_entered_and_left(methods: tuple[str, ...], named: str) -> None:
+    async def method(self: Any, *_: Any) -> None:
+        """Do something."""
+
+    with pytest.raises(RegistrationError, match=f"class Held has {named}.* write both `async def __aenter__"):
+        tool(type("Held", (), dict.fromkeys(("__call__", *methods), method)))
+
+
+async def test_t1_a_class_with_both_kinds_of_lifetime_is_entered_as_the_async_one() -> None:
+    @tool
+    class Both:
+        """Hold something."""
+
+        def __enter__(self) -> Self:
+            raise AssertionError("the lifetime of a tool is async")
+
+        def __exit__(self, *exc: object) -> None: ...
+
+        async def __aenter__(self) -> Self:
+            self.entered = True
+            return self
+
+        async def __aexit__(self, *exc: object) -> None: ...
+
+        async def __call__(self) -> bool:
+            return self.entered
+
+    async with Registry([Both()]) as registry:
+        assert await registry.call("both") is True
+
+
 async def test_t1_every_instance_is_a_tool_of_its_own() -> None:
     @tool
     class Add:

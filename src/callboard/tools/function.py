@@ -99,8 +99,7 @@ class _Decorator:
             hint = " Give options by name, as in @tool(name=…)." if isinstance(function, str) else ""
             raise RegistrationError(f"@tool decorates a function or a class, not {type(function).__name__}.{hint}")
         if isinstance(function, type):
-            if "__call__" not in {name for base in function.__mro__[:-1] for name in vars(base)}:
-                raise RegistrationError(f"The class {function.__name__} needs a __call__ method to be a tool.")
+            _check_class(function)
             return StatefulTool(function, self._options, self._scope)
         return _make(function, self._options, self._scope, origin=_origin(function))
 
@@ -134,6 +133,21 @@ def _make(function: Any, options: Options, scope: Mapping[str, Any], *, origin: 
         origin=origin,
         **policy(cast(Policy, given)),
     )
+
+
+def _check_class(cls: type) -> None:
+    """Raise `RegistrationError` for a class without `__call__`, or with a lifetime that would not be entered."""
+    own = {name for base in cls.__mro__[:-1] for name in vars(base)}
+    if "__call__" not in own:
+        raise RegistrationError(f"The class {cls.__name__} needs a __call__ method to be a tool.")
+    lifetime = {"__aenter__", "__aexit__"} & own
+    if len(lifetime) == 1 or (not lifetime and "__enter__" in own):
+        given = lifetime.pop() if lifetime else "__enter__"
+        raise RegistrationError(
+            f"The class {cls.__name__} has {given}, but the lifetime of a tool is async: write both "
+            "`async def __aenter__(self)` and `async def __aexit__(self, *exc)`. "
+            "Code that blocks runs there with `await anyio.to_thread.run_sync(…)`."
+        )
 
 
 def _documented(function: Any) -> Any:
