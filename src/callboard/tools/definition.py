@@ -12,20 +12,22 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 from typing_extensions import ParamSpec, TypeVar
 
-from ..errors import RegistrationError
+from ..errors import RegistrationError, ToolError
 from ..schemas.clean import clean
 from ..schemas.dialects import dialect
 from ..schemas.secrets import has_secrets
 from ..spelling import known_names
 from ..types import JSON, JSONSchema, Logout, Mode, Placement, RequestPurpose, Wake
 from .arguments import Arguments
+from .document import encode
 from .gates import Gate, check_gate
 from .handler import Handler
 from .options import Policy, check_options, policy
 from .policies import BreakerPolicy, RetryPolicy
+from .resource_uri import check_resource
 
 if TYPE_CHECKING:
     from ..content import Block
@@ -114,7 +116,7 @@ class Tool(Generic[P, R]):
     usage: str | None = None
     """A rule for the model on when to use the tool, appended to the description."""
     examples: tuple[Mapping[str, JSON], ...] = ()
-    """Examples of arguments, for the manifest."""
+    """Examples of arguments that a call accepts, for the manifest."""
     result_limit: int | None = None
     """Characters of a result that the model sees; the rest is cut."""
     renderers: Mapping[str, Callable[[Any], str]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
@@ -167,6 +169,23 @@ class Tool(Generic[P, R]):
         object.__setattr__(self, "label", f'"tool":"{self.name}"{mode}')
         if not self.topic:
             object.__setattr__(self, "topic", self.name.replace("_", " ").replace("-", " ").strip().capitalize())
+        if self.examples:
+            object.__setattr__(self, "examples", tuple(self._example(*each) for each in enumerate(self.examples, 1)))
+        if self.resource is not None:
+            check_resource(self.name, self.resource, self.input_schema)
+
+    def _example(self, number: int, given: Mapping[str, Any]) -> Mapping[str, JSON]:
+        """Return an example as JSON data. Raises `RegistrationError` for one that a call would refuse."""
+        try:
+            document = encode(given)
+            self.arguments.parse(self.name, document)
+        except ToolError as error:
+            problems = [f"{each['path'] or 'arguments'}: {each['message']}" for each in error.details or ()]
+            raise RegistrationError(
+                f"Example {number} of the tool {self.name} does not fit its input: "
+                f"{'; '.join(problems) or error.message}"
+            ) from None
+        return from_json(document)
 
     def _check_queue(self) -> None:
         if self.queue is None:
