@@ -2,16 +2,18 @@
 
 import json
 from datetime import date, datetime, time
-from enum import Enum, StrEnum
+from enum import Enum, Flag, IntFlag, StrEnum
 from typing import Annotated, Any, Literal, Union
 
 import pytest
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel, BeforeValidator, Field, Json, Tag, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 from typing_extensions import TypeAliasType
 
 from callboard import RegistrationError, Registry, ToolError, tool
 from callboard.schemas.clean import clean
+from callboard.sessions.answers import answer_schema
 from callboard.tools import signature
 from callboard.tools.locations import path_in, schemas_at
 from callboard.tools.problems import problems_of
@@ -277,3 +279,103 @@ def test_t6_problems_name_keys_of_the_document() -> None:
         TypeAdapter[Any](Block).validate_python(document)
     assert [each["path"] for each in problems_of(caught.value)] == ["text.size"]
     assert [each["path"] for each in problems_of(caught.value, document=document, schema=BLOCK)] == ["size"]
+
+
+# Flags
+
+
+class Right(Flag):
+    READ = 1
+    WRITE = 2
+    EDIT = 3
+    OWN = 8
+
+
+class OpenRight(IntFlag):
+    READ = 1
+    WRITE = 2
+    OWN = 8
+
+
+class Grant(BaseModel):
+    right: Right = Field(description="What is granted")
+    others: list[Right | str] = Field([], description="More rights, or names of them")
+
+
+class NamedRight(IntFlag):
+    READ = 1
+    WRITE = 2
+
+    @classmethod
+    def _missing_(cls, value: Any) -> Any:
+        return cls[value] if isinstance(value, str) else super()._missing_(value)
+
+
+class Many(Flag):
+    A, B, C, D, E, F, G, H, I = (1 << position for position in range(9))  # noqa: E741
+
+
+def taking(kind: Any, **options: Any) -> Any:
+    """Return a tool with a parameter `value` of this type, which it returns."""
+
+    async def take(value: Any) -> Any:
+        """Take a value."""
+        return value
+
+    take.__annotations__ = {"value": Annotated[kind, Field(description="A value")], "return": kind}
+    return tool(**options)(take)
+
+
+@pytest.mark.parametrize("kind", [Right, OpenRight])
+@pytest.mark.parametrize("lax", [True, False])
+async def test_s5_a_flag_lists_the_combinations_that_it_accepts(kind: Any, lax: bool) -> None:
+    made = taking(kind, lax=lax)
+    registry, schema = Registry([made]), Draft202012Validator(made.input_schema)
+    for number in range(-20, 20):
+        listed = number in (0, 1, 2, 3, 8, 9, 10, 11)
+        assert schema.is_valid({"value": number}) == listed
+        if listed:
+            assert await registry.call("take", {"value": number}) == number
+        else:
+            with pytest.raises(ToolError, match=r"a sum of members of .*: 0, 1, 2, 3, 8, 9, 10, 11, not"):
+                await registry.call("take", {"value": number})
+
+
+async def test_s5_a_result_that_is_a_combination_fits_the_schema_of_the_output() -> None:
+    made = taking(Right)
+    assert made.output_schema is not None
+    for number in (0, 3, 11):
+        Draft202012Validator(made.output_schema).validate(await Registry([made]).call("take", {"value": number}))
+
+
+async def test_s5_a_flag_within_a_model_or_a_union_is_a_combination_too() -> None:
+    grant = await accepted(Grant, {"right": 9, "others": [3, "read"]})
+    assert (grant.right, grant.others) == (Right.READ | Right.OWN, [Right.EDIT, "read"])
+    assert "a sum of members of Right" in await refused(Grant, {"right": 4})
+    assert "a sum of members of Right" in await refused(Grant, {"right": 1, "others": [4]})
+
+
+async def test_t6_a_text_of_digits_is_a_combination() -> None:
+    assert await accepted(Right, "9") == Right.READ | Right.OWN
+    with pytest.raises(ToolError, match="valid integer, not '9'"):
+        await accepted(Right, "9", lax=False)
+
+
+async def test_s5_a_flag_that_reads_other_values_itself_keeps_doing_so() -> None:
+    by_name = Annotated[Right, BeforeValidator(lambda given: Right[given] if isinstance(given, str) else given)]
+    assert await accepted(by_name, "EDIT") is Right.EDIT
+    assert await accepted(NamedRight, "WRITE") is NamedRight.WRITE
+
+
+def test_s5_a_flag_with_too_many_combinations_is_refused_as_a_parameter() -> None:
+    with pytest.raises(
+        RegistrationError, match=r"parameter 'value' of the tool take .* list of the members of an Enum"
+    ):
+        taking(Many)
+    with pytest.raises(RegistrationError, match="more than 256 combinations"):
+        tool(name="ask", answer=Many)(lambda: None)
+
+
+def test_s5_the_answer_of_a_person_is_a_combination_too() -> None:
+    asking = tool(name="ask", description="Ask.", answer=Right)(lambda: None)
+    assert json.loads(answer_schema(asking))["enum"] == [0, 1, 2, 3, 8, 9, 10, 11]

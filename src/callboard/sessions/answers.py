@@ -24,6 +24,7 @@ from ..schemas.secrets import MASK
 from ..storage.rows import RequestRow
 from ..tools.definition import Tool
 from ..tools.document import encode
+from ..tools.flags import FlagSchema
 from ..tools.problems import problems_of
 from ..tools.union_cost import bounded
 from ..tools.validators import strict_validator
@@ -140,7 +141,7 @@ def answer_schema(tool: Tool) -> bytes:
     if (schema := _schemas.get(tool)) is None:
         decision = WalletResponse if tool.asks == EventKind.WALLET_TX_REQUEST else Approval
         answer = tool.answer if tool.handler is None else decision
-        schema = _schemas[tool] = to_json(TypeAdapter[Any](answer).json_schema())
+        schema = _schemas[tool] = to_json(TypeAdapter[Any](answer).json_schema(schema_generator=FlagSchema))
     return schema
 
 

@@ -1,16 +1,17 @@
-"""The JSON schema of a typed input: Pydantic's schema, with every secret marked."""
+"""The JSON schema of a typed input: Pydantic's schema, with every secret marked and every flag listed."""
 
 from functools import cache
 from typing import Any, cast
 
 from pydantic import Secret, TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema, from_json, to_json
 
 from ..schemas.secrets import has_secrets
+from .flags import FlagSchema
 
 
-class InputSchema(GenerateJsonSchema):
+class InputSchema(FlagSchema):
     """Marks `Secret[...]` and secret keys `writeOnly`, as Pydantic does only for `SecretStr` and `SecretBytes`."""
 
     def json_or_python_schema(self, schema: core_schema.JsonOrPythonSchema) -> JsonSchemaValue:

@@ -12,6 +12,7 @@ from ..errors import ErrorCategory, ToolError
 from ..jsonrules.depth import MAX_DEPTH, exceeds_depth
 from ..jsonrules.readability import MAX_DIGITS, check_readability
 from ..types import JSONSchema
+from .flags import FlagSchema
 from .problems import problems_of
 
 _FLAT = 2 * MAX_DEPTH
@@ -102,7 +103,7 @@ class Result:
         """Return the JSON schema of the output, not yet cleaned, or None if none is declared."""
         if self._adapter is None:
             return self._declared
-        return self._adapter.json_schema(mode="serialization")
+        return self._adapter.json_schema(mode="serialization", schema_generator=FlagSchema)
 
 
 def too_large(what: str, size: int, limit: int) -> ToolError:

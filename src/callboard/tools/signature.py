@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from ..errors import RegistrationError
 from .context import ToolContext
+from .flags import FlagSchema, TooManyCombinations, is_flag
 from .handler import Handler, HandlerKind
 from .result import Result
 from .typed_arguments import TypedArguments
@@ -174,6 +175,8 @@ class Signature:
                 other = "add pydantic.WithJsonSchema to its annotation"
             elif isinstance(error, _UnreadableLiteral):
                 other = "derive the enum from str, as in class Color(StrEnum)"
+            elif isinstance(error, TooManyCombinations):
+                other = "a list of the members of an Enum"
             raise RegistrationError(
                 f"{self._unusable(mode)} of the tool {self._name} cannot be used: {_reason(error)}. Use a type that "
                 f"JSON can represent, or {other}."
@@ -247,7 +250,7 @@ def _built(source: Any, mode: _SchemaMode) -> TypeAdapter[Any]:
     adapter: TypeAdapter[Any] = TypeAdapter(source)
     adapter.rebuild()  # raises now if a type is not defined yet
     if _may_lack_schema(adapter.core_schema):
-        adapter.json_schema(mode=mode)
+        adapter.json_schema(mode=mode, schema_generator=FlagSchema)
     if mode == "validation":
         _check_readable(adapter.core_schema)
         if adapter.core_schema["type"] == "definitions":
@@ -257,7 +260,7 @@ def _built(source: Any, mode: _SchemaMode) -> TypeAdapter[Any]:
 
 def _may_lack_schema(schema: CoreSchema) -> bool:
     """Whether a part of a type may have no JSON schema. Making the schema of every type would be slow."""
-    return any(entry.get("type") in _WITHOUT_SCHEMA for entry in _parts(schema))
+    return any(entry.get("type") in _WITHOUT_SCHEMA or is_flag(entry) for entry in _parts(schema))
 
 
 def _check_readable(schema: CoreSchema) -> None:

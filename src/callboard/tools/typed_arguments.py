@@ -16,6 +16,7 @@ from ..types import JSONSchema, Violation
 from .argument_repair import MAX_REPAIR_ROUNDS, InvalidLocation, repair_arguments
 from .descriptions import undescribed
 from .document import check_depth
+from .flags import is_flag
 from .input_schema import InputSchema
 from .problems import MANY_PROBLEMS, REQUIRED, UNDECLARED, problems_of, sample_of, validation_error
 from .union_cost import bounded
@@ -162,7 +163,7 @@ def _traits_of(schema: CoreSchema) -> _Traits:
             entry = cast("dict[str, Any]", node)
             kind = entry.get("type")
             if isinstance(kind, str):
-                checked = checked or kind in CHECKED_KINDS
+                checked = checked or kind in CHECKED_KINDS or is_flag(entry)
                 own = entry.get("post_init") or entry.get("custom_init")  # user code, which may set any field
                 computed = kind.startswith("function-") or kind == "json" or bool(own)
                 filled = kind == "typed-dict-field" and entry["schema"]["type"] == "default"

@@ -3,7 +3,8 @@
 The strict validator applies the JSON rules to the whole document, whatever its types allow. Numbers must be finite
 despite a model's settings. JSON text inside the document, which the type `Json` decodes, must follow the same rules.
 Dates and times must be texts in ISO 8601: Pydantic reads a number, and a text of digits such as 20260901, as a Unix
-time, which is silently another date. An `Iterable` is a list, since Pydantic would check its items in the handler.
+time, which is silently another date. An `Iterable` is a list, since Pydantic would check its items in the handler. A
+flag is one of the combinations that its schema lists.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from pydantic_core.core_schema import no_info_before_validator_function
 
 from ..errors import ToolError
 from ..jsonrules.duplicate_keys import check_keys_and_numbers
+from .flags import combination_reader, is_flag
 
 
 def strict_validator(schema: CoreSchema, *, lax: bool) -> SchemaValidator:
@@ -48,6 +50,8 @@ def _strict(node: Any, lax: bool) -> Any:
         return {**made, "type": "list"}
     if kind == "json":
         return _before(_check_json_text, made)
+    if is_flag(entry):
+        return _before(combination_reader(entry["cls"], lax=lax), made)
     if kind in _TIMES:
         return _before(_time_reader(SchemaValidator(made), lax, _TIMES[kind]), made)
     if kind == "union":
