@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from ..errors import RegistrationError
 from .context import ToolContext
+from .defaults import check_defaults
 from .flags import FlagSchema, TooManyCombinations, is_flag
 from .handler import Handler, HandlerKind
 from .result import Result
@@ -88,7 +89,9 @@ class Signature:
             return TypedArguments(model, self._adapter(source), lax=lax, closed=closed)
         model = cast("type[Any]", TypedDict(f"{self._name}_arguments", self.fields))  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
         model.__pydantic_config__ = _CONFIG
-        return TypedArguments(model, self._adapter(model), lax=lax, descriptions=self.descriptions)
+        adapter = self._adapter(model)
+        check_defaults(self._name, adapter.core_schema)
+        return TypedArguments(model, adapter, lax=lax, descriptions=self.descriptions)
 
     def result(self) -> Result:
         """Make the result of the return type, or of the type that a generator yields."""
