@@ -2,7 +2,7 @@
 
 import pytest
 
-from callboard import tool
+from callboard import Settings, tool
 from callboard.testing import Harness
 
 pytestmark = pytest.mark.anyio
@@ -30,3 +30,8 @@ async def test_x5_harness_runs_a_tool_without_waiting() -> None:
         assert [event.kind for event in harness.events(outcome.execution_id)][-1] == "tool_result"
         assert harness.events("other") == []
         assert (harness.session.id, harness.session.user_id) == ("test", "tester")
+
+
+async def test_x5_settings_of_the_harness_apply_to_its_tools() -> None:
+    async with Harness(slow.with_(gate="beta"), settings=Settings(gates={"beta": True})) as harness:
+        assert "slow" in [each.name for each in harness.session.tools()]

@@ -9,7 +9,6 @@ from ..execution.outcome import Outcome
 from ..runtime import Runtime
 from ..sessions.session import Session
 from ..tools.definition import Tool
-from ..tools.registry import Registry
 from ..tools.toolset import Toolset
 from .clock import ManualClock, settle
 
@@ -22,7 +21,7 @@ class Harness:
 
     def __init__(self, *tools: Tool | Toolset | Callable[..., Any], **options: Any) -> None:
         self.clock = ManualClock()
-        self.runtime = Runtime(Registry(tools), clock=self.clock, **options)
+        self.runtime = Runtime(tools, clock=self.clock, **options)
 
     async def __aenter__(self) -> Self:
         await self.runtime.__aenter__()
