@@ -479,6 +479,29 @@ async def test_x6_a_call_without_a_target_counts_for_its_user(caplog: pytest.Log
     assert "target function" in caplog.text
 
 
+async def test_x6_breaker_ends_with_its_tool() -> None:
+    """A server that registers ever new tools keeps none of their breakers, and another tool starts without failures."""
+    service = Service(breaker=BreakerPolicy(failure_threshold=2, recovery_time=60))
+    by_host = fetcher(scope="user_target", target=lambda arguments: arguments["host"])
+    async with Harness(service.tool, by_host) as harness:
+        registry, breakers = harness.runtime.registry, harness.runtime.manager._breakers
+        for end in (lambda: registry.unregister("service"), registry.clear):
+            await fail(harness, 2)
+            await harness.session.call("fetch", {"host": "bad"})
+            assert registry.stats("service").breaker == "open"
+            end()
+            registry.register(service.tool)
+            await settle()
+            assert "service" not in {key[0] for key in breakers.known}
+            await harness.advance(60)
+            assert registry.stats("service").breaker == "closed", "the timer of the first breaker is cancelled"
+        assert breakers.known == {}
+        await fail(harness, 2)
+        registry.replace(Service(breaker=BreakerPolicy(failure_threshold=2)).tool)
+        await settle()
+        assert isinstance((await harness.session.call("service")).error, BreakerOpen), "as after a reload"
+
+
 async def test_x6_number_of_breakers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hostile model names ever new hosts: the ones that were used last are remembered, and no tool's own is lost."""
     monkeypatch.setattr("callboard.execution.breakers.MAX_SCOPED", 20)

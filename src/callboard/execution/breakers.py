@@ -1,7 +1,7 @@
 """The breakers of all tools: by tool, or by user, session or target if the tool's policy says so.
 
-A breaker exists only while it has state. There are at most as many breakers of tools as tools; of the others, whose
-number depends on users and models, the most recently used are kept.
+A breaker exists only while it has state, and its tool stays registered. There are at most as many breakers of tools as
+tools; of the others, whose number depends on users and models, the most recently used are kept.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from ..errors import ToolError
 from ..tools.definition import Tool
 from ..tools.policies import BreakerPolicy, BreakerScope
 from ..tools.registry import Registry
+from ..tools.subscription import Change, ChangeKind, Subscription
 from .breaker import Breaker, BreakerOpen, BreakerState
 from .execution import Execution, Scope
 
@@ -60,8 +61,15 @@ class Breakers:
         """Whether `admit` and `succeeded` must be called. False without any breaker, so that calls cost nothing."""
         self._timers: dict[BreakerKey, Timer] = {}
         """The timers of tools' own open breakers, until the next probe."""
+        self._subscription: Subscription | None = None
+
+    def open(self) -> None:
+        """Start to follow the registry."""
+        self._subscription = self._registry.subscribe(self._changed)
 
     def close(self) -> None:
+        if self._subscription is not None:
+            self._subscription.close()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -159,7 +167,17 @@ class Breakers:
             self._drop(next(iter(self._scoped)))
         return breaker
 
+    def _changed(self, change: Change) -> None:
+        """Drop the breakers of tools that come or go: another tool of the same name starts without failures."""
+        if change.kind is ChangeKind.REPLACED or (change.name is not None and change.name not in self._numbers):
+            return
+        for key in self.known:
+            if change.name is None or key[0] == change.name:
+                self._drop(key)
+
     def _drop(self, key: BreakerKey) -> None:
+        if (timer := self._timers.pop(key, None)) is not None:
+            timer.cancel()
         if self._of_tools.pop(key, None) is None:
             del self._scoped[key]
             if (of_session := self._of_sessions.get(key[1])) is not None:

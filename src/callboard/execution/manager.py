@@ -100,6 +100,7 @@ class ExecutionManager:
         self._runner.threads = Threads(self._limits.threads)
         self._admission.loop = asyncio.get_running_loop()
         self._slots.open()
+        self._breakers.open()
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -142,6 +142,11 @@ async def connected(served: Served, era: str, user: str = "ann", **options: Any)
         yield client
 
 
+def following(runtime: Runtime) -> int:
+    """Return the number of connections that follow the registry, beside the runtime's own breakers."""
+    return len(runtime.registry._subscribers) - 1
+
+
 def text_of(result: Any) -> str:
     """Return the text of a result."""
     (block,) = result.content

@@ -13,7 +13,7 @@ from callboard import Runtime
 from callboard.server.app import create_app
 from callboard.server.identity import IdentityConfig, guard
 from tests.server.conftest import TOOLS, Served, serve, until
-from tests.server.mcp.stage import Gates, connected, stage, text_of
+from tests.server.mcp.stage import Gates, connected, following, stage, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -160,8 +160,7 @@ async def test_h4_connection_leaves_no_task_behind() -> None:
     async with stage(Gates()) as served:
         async with connected(served, "legacy") as client:
             await client.list_tools()
-        subscribers = served.runtime.registry._subscribers
-        await until(lambda: not subscribers)
+        await until(lambda: not following(served.runtime))
 
 
 async def test_h4_without_its_lifespan_the_mount_is_not_available() -> None:

@@ -18,7 +18,7 @@ from callboard.protocols.mcp.resumption import MAX_BYTES, ConnectionMessages
 from callboard.protocols.mcp.server import McpServer
 from callboard.protocols.mcp.stdio import RuntimeSessions
 from tests.server.conftest import DEADLINE, TOOLS, Served, until
-from tests.server.mcp.stage import Gates, connected, stage
+from tests.server.mcp.stage import Gates, connected, following, stage
 from tests.server.mcp.test_http import ACCEPT, INITIALIZE, initialize, list_tools
 
 pytestmark = pytest.mark.anyio
@@ -65,9 +65,9 @@ async def test_h4_h5_connection_that_repeats_its_notification_is_served_once() -
         for _ in range(20):
             assert (await post(served, INITIALIZED, connection)).status_code == 202
         assert (await list_tools(served, "ann", connection)).status_code == 200
-        assert len(served.runtime.registry._subscribers) == 1
+        assert following(served.runtime) == 1
         await served.client.delete("/mcp", headers={"x-user": "ann", "mcp-session-id": connection})
-        await until(lambda: not served.runtime.registry._subscribers)
+        await until(lambda: not following(served.runtime))
 
 
 async def test_h4_h5_client_on_standard_streams_that_repeats_its_notification_is_served_once() -> None:
@@ -88,7 +88,7 @@ async def test_h4_h5_client_on_standard_streams_that_repeats_its_notification_is
                     await send(INITIALIZED)
                 await send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
                 await from_server.receive()
-                assert len(runtime.registry._subscribers) == 1
+                assert following(runtime) == 1
                 to_server.close()
         from_server.close()
 
@@ -100,9 +100,9 @@ async def test_h4_h5_notification_before_the_handshake_is_ignored() -> None:
         assert data_of(wrong)["error"]["code"] == types.INVALID_PARAMS
         assert (await post(served, INITIALIZED, connection)).status_code == 202
         assert "result" in data_of(await post(served, INITIALIZE, connection))
-        assert not served.runtime.registry._subscribers
+        assert not following(served.runtime)
         await post(served, INITIALIZED, connection)
-        await until(lambda: len(served.runtime.registry._subscribers) == 1)
+        await until(lambda: following(served.runtime) == 1)
 
 
 @pytest.mark.parametrize("part", LARGE)
@@ -123,7 +123,7 @@ async def test_h4_h5_large_notification_of_the_handshake_is_ignored() -> None:
         connection = (await post(served, INITIALIZE)).headers["mcp-session-id"]
         assert (await post(served, INITIALIZED, connection, padding=1_000_000)).status_code == 202
         assert (await list_tools(served, "ann", connection)).status_code == 200
-        assert not served.runtime.registry._subscribers
+        assert not following(served.runtime)
         await until(lambda: not large_messages())
 
 
