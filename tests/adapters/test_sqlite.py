@@ -23,6 +23,7 @@ from callboard.adapters.stores.sqlite.database import LONGEST
 from callboard.adapters.stores.sqlite.poller import DataVersionPoller
 from callboard.adapters.stores.staging import StagedGroup
 from callboard.adapters.stores.statements import driver
+from callboard.events.event import encode_event
 from callboard.storage.change import Change, Notice
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
 from callboard.testing.store_rows import add, create, event, execution_row, owner_row, post
@@ -253,6 +254,24 @@ async def test_d1_full_disk_is_unavailable_and_writes_nothing(store: SqlStore, o
         await store.commit(large)
     assert (await store.events("s", 0, 9)).lines == []
     assert (await store.commit(large))[0] == 3000, "the new connection does not have the limit"
+
+
+async def test_d1_log_is_cut_after_a_large_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "LOG_LIMIT", 100_000)
+    store, log = SqlStore(SqliteDatabase(f"sqlite:///{path}")), path.with_name("callboard.db-wal")
+    await store.open(ignore)
+    try:
+        await store.commit([create()])
+        large = encode_event("system_notice", 0.0, b'{"text":"%b"}' % (b"x" * 100_000))
+        await store.commit([Change("s", events=[large] * 60)])
+        assert log.stat().st_size > 5_000_000
+        for number in range(100):  # the log starts again at a moment in which no other connection reads from it
+            await store.commit([post(number)])
+            if log.stat().st_size <= 100_000:
+                break
+        assert log.stat().st_size <= 100_000
+    finally:
+        await store.close()
 
 
 async def test_d1_file_locked_for_long_is_unavailable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

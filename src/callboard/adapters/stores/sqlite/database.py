@@ -45,6 +45,11 @@ FORGET_EVERY = 64
 LONGEST = 32_768
 """The longest list of session ids in a notification, in characters. A longer list stands for all sessions."""
 
+LOG_LIMIT = 16 << 20
+"""The size in bytes to which the write-ahead log is cut when it starts again, after a write that made it longer.
+
+Otherwise it would stay as long as the largest write, such as the deletion of a long session, while the file is open."""
+
 CHECKED = 8 << 20
 """The size in bytes up to which a file is checked before it is used. A check of larger files would delay the start."""
 
@@ -237,6 +242,7 @@ class SqliteDatabase:
         try:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA foreign_keys=ON")
+            connection.execute(f"PRAGMA journal_size_limit={LOG_LIMIT}")
         except BaseException:
             connection.close()
             raise
