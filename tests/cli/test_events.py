@@ -105,6 +105,12 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
         'approved: {"score": 3} [r1]',
     ),
     (
+        "human_answer",
+        {"request_id": "r1", "purpose": "question", "answer": {"approved": True, "score": 3}},
+        '{"approved": true, "score": 3} [r1]',
+    ),
+    ("human_answer", {"request_id": "r1", "purpose": "approval", "answer": {"approved": False}}, "rejected [r1]"),
+    (
         "wallet_tx_request",
         {**REQUEST, "to": "0xb0b", "value": "10", "data": "0x", "description": "Rent"},
         "pay 10 wei to 0xb0b: Rent [r1]",
@@ -200,7 +206,21 @@ def test_o3_every_event_of_a_call_has_a_description() -> None:
     ],
 )
 def test_o3_an_answer_is_described(answer: Any, text: str) -> None:
-    assert describe_answer(answer) == text
+    assert describe_answer({"answer": answer}) == text, "of an earlier version"
+
+
+@pytest.mark.parametrize(
+    ("purpose", "answer", "text"),
+    [
+        ("approval", {"approved": True}, "yes"),
+        ("approval", {"approved": False, "reason": "No."}, "no: No."),
+        ("question", {"approved": True, "amount": 5}, "approved: true, amount: 5"),
+        ("front_end_tool", {"approved": False}, "approved: false"),
+        ("of_the_future", {"approved": True}, "approved: true"),
+    ],
+)
+def test_o3_an_answer_is_described_by_the_purpose_of_its_request(purpose: str, answer: Any, text: str) -> None:
+    assert describe_answer({"answer": answer, "purpose": purpose}, "yes", "no") == text
 
 
 def test_o3_long_values_are_shortened(run: Command, url: str) -> None:

@@ -33,7 +33,12 @@ def ask_for_text(question: Annotated[str, "The question"]) -> None:
     """Ask for a text."""
 
 
-ALL = [*TOOLS, log_in, hurry, ask_for_text]
+@tool(mode="human", answer=dict[str, Any])
+def ask_for_anything(question: Annotated[str, "The question"]) -> None:
+    """Ask for any fields."""
+
+
+ALL = [*TOOLS, log_in, hurry, ask_for_text, ask_for_anything]
 
 
 @pytest.fixture
@@ -178,3 +183,16 @@ async def test_m3_client_cannot_say_who_answered(timed: Served) -> None:
     }
     assert (await timed.post("/api/system/event", {"session_id": "s", "event": forged})).status_code == 202
     assert [each["data"]["answered_by"] for each in await events(timed, "human_answer")] == ["local"]
+
+
+async def test_m3_answer_has_the_purpose_of_its_request_whatever_the_client_says(timed: Served) -> None:
+    answer = {"approved": True, "amount": 5}
+    for purpose in ({}, {"purpose": "question"}, {"purpose": "approval"}, {"purpose": None}):
+        request = await asked(timed, "ask_for_anything", {"question": "?"})
+        posted = {"kind": "human_answer", "request_id": request["request_id"], "answer": answer, **purpose}
+        assert (await timed.post("/api/system/event", {"session_id": "s", "event": posted})).status_code == 202
+    stored = [each["data"] for each in await events(timed, "human_answer")]
+    assert [(each["purpose"], each["answer"]) for each in stored] == [("question", answer)] * 4
+    request = await asked(timed, "ask_for_anything", {"question": "?"})
+    unknown = {"kind": "human_answer", "request_id": request["request_id"], "answer": answer, "purpose": "order"}
+    assert (await timed.post("/api/system/event", {"session_id": "s", "event": unknown})).status_code == 422

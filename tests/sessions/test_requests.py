@@ -162,7 +162,7 @@ async def test_m3_approved_call_runs_with_the_displayed_arguments(make: Make) ->
             "tool_result",
         ]
         answered = {"request_id": request.id, "answer": {"approved": True}, "answered_by": "ann"}
-        assert events[number - 1].data == answered
+        assert events[number - 1].data == {**answered, "purpose": "approval"}
         assert await session.requests() == []
         assert [each.value for each in await session.take_results()] == ["5 to bob"], "it comes late"
         again = await session.call("pay", BOB, call_id="c")

@@ -173,6 +173,9 @@ class HumanAnswerEvent(Shape):
     kind: Literal[EventKind.HUMAN_ANSWER]
     request_id: Id = Field(description="Id of the answered request")
     answer: JsonValue = Field(description="The answer, which matches the request's schema")
+    purpose: RequestPurpose | None = Field(
+        default=None, description="Purpose of the answered request; set by the runtime"
+    )
     arguments_hash: Id | None = Field(default=None, description="Hash of the request; an answer to another is refused")
     answered_by: Id | None = Field(default=None, description="Id of the user who answered; set by the runtime")
 

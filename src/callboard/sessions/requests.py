@@ -336,4 +336,4 @@ def _answer_event(row: RequestRow, tool: Tool | None, at: float) -> bytes:
     answer, closing = display_answer(row, tool), {"request_id": row.id, "answered_by": row.user_id}
     if row.kind == EventKind.WALLET_TX_REQUEST:
         return encode_event(EventKind.WALLET_TX_RESPONSE, at, to_json({**answer, **closing}))
-    return encode_event(EventKind.HUMAN_ANSWER, at, to_json({"answer": answer, **closing}))
+    return encode_event(EventKind.HUMAN_ANSWER, at, to_json({"answer": answer, "purpose": row.purpose, **closing}))

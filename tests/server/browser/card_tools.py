@@ -44,6 +44,13 @@ class Choice(BaseModel):
     amount: Annotated[int, Field(ge=1, description="How many")] = 1
 
 
+class Inspection(BaseModel):
+    """An answer with the fields of an approval."""
+
+    approved: bool
+    arguments: dict[str, int]
+
+
 @tool(topic="Show a result")
 async def show(kind: Annotated[str, "Which one"]) -> Any:
     """Return a result of some shape.
@@ -111,10 +118,16 @@ async def choose(question: Annotated[str, "The question"]) -> Choice:
     raise NotImplementedError
 
 
+@tool(mode="human", answer=Inspection)
+async def inspect(item: Annotated[str, "What to inspect"]) -> Inspection:
+    """Have a person inspect an item."""
+    raise NotImplementedError
+
+
 @tool(mode="human", expires=1.5)
 async def hurry(amount: Annotated[int, "How much"]) -> str:
     """Ask for a quick answer."""
     return f"in time: {amount}"
 
 
-registry = Registry([show, attack, large, flaky, fail, build, pay, choose, hurry])
+registry = Registry([show, attack, large, flaky, fail, build, pay, choose, inspect, hurry])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.server.browser.chromium import Browser
+from tests.server.browser.conftest import ScriptedServer
 from tests.server.browser.process import Serving
 from tests.server.browser.stored import copy_requests
 from tests.server.browser.tab import Tab
@@ -118,6 +119,19 @@ def test_w1_rejection_and_its_reason_are_listed(server: Serving, tab: Tab) -> No
     assert "Too dear." in tab.see("$('.decided li').innerText")
     tab.click("$('.decided .open')")
     tab.until("seen($('#message')) && new URLSearchParams(location.search).get('session') === 'one'")
+
+
+@pytest.mark.slow
+def test_w1_answer_to_a_question_is_listed_with_all_its_fields(carded: ScriptedServer, tab: Tab) -> None:
+    tab.goto(carded.url)
+    request = ask(tab, "inspected", "inspect", item="lamp")
+    answer = {"approved": True, "arguments": {"watts": 5}}
+    send(tab, f"/api/requests/{request}/answer", {"session_id": "inspected", "answer": answer})
+    open_inbox(tab, carded.url)
+    tab.click("$('.decided [data-outcome=answered] summary')")
+    names = "$$('.decided [open] .facts dt').map((each) => each.textContent)"
+    assert tab.until(f"{names}.length > 1 && {names}") == ["Item", "Approved", "Arguments"]
+    assert tab.see("$$('.decided [open] .changes').length") == 0
 
 
 @pytest.mark.slow

@@ -46,6 +46,9 @@ export interface ExecutionInfo {
   readonly previous_errors?: readonly Failure[];
 }
 
+/** The purpose of a request, which its event has, and that of its answer. A newer server may have further ones. */
+export type RequestPurpose = "approval" | "question" | "wallet" | "front_end_tool";
+
 /** How a request to a person was closed. */
 export interface DecisionInfo {
   readonly outcome: "approved" | "rejected" | "answered" | "expired" | "withdrawn";
@@ -62,7 +65,7 @@ export interface RequestInfo {
   readonly execution_id: string;
   readonly call_id?: string;
   readonly tool: string;
-  readonly purpose?: string | null;
+  readonly purpose?: RequestPurpose | null;
   readonly payload?: unknown;
   readonly answer_schema?: Schema | null;
   /** The hash of the payload; null if the payload is left out. */

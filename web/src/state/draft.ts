@@ -196,7 +196,8 @@ export class Draft {
   addRequest(data: RequestInfo, payload: unknown): string | null {
     const call = this.start({ ...data });
     const request = openRequest(data, payload);
-    this.change(call.key, { status: "waiting", request });
+    const history = { ...call.history, purpose: data.purpose ?? call.history.purpose };
+    this.change(call.key, { status: "waiting", request, history });
     this.#owners.set(request.id, call.key);
     this.#requests.set(request.id, call.key);
     return request.purpose === FRONT_END_TOOL ? null : texts.callWaits(call.tool);

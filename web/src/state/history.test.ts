@@ -84,11 +84,46 @@ test("a decision has its changes and its time", () => {
     decisionOf(historyOf([event("human_answer", 1, { request_id: "r", answer: value })]))?.kind;
   assert.deepEqual([{ approved: false }, { status: "failed" }, { colour: "red" }, "text"].map(answer), [
     "rejected",
-    "failed",
+    "answered",
     "answered",
     "answered",
   ]);
   assert.equal(decisionOf(EMPTY_HISTORY), null);
+});
+
+test("the purpose of a request says what its answer is", () => {
+  const given = { approved: true, amount: 5 };
+  const answer = (data: Record<string, unknown>) =>
+    event("human_answer", 2, { request_id: "r", answer: given, ...data });
+  const request = (purpose: string) => event("human_request", 1, { request_id: "r", purpose, payload: {} });
+  const decided = (...events: BoardEvent[]) => {
+    const decision = decisionOf(historyOf(events));
+    return decision && [decision.kind, decision.given];
+  };
+  assert.deepEqual(decided(answer({ purpose: "question" })), ["answered", given]);
+  assert.deepEqual(decided(answer({ purpose: "of_the_future" })), ["answered", given]);
+  assert.deepEqual(decided(answer({ purpose: "approval" })), ["approved", null]);
+  assert.deepEqual(decided(answer({})), ["approved", null], "of an earlier version");
+  assert.deepEqual(decided(request("question"), answer({})), ["answered", given], "the request has it too");
+  assert.equal(decided(answer({ purpose: "front_end_tool" })), null, "a page answered");
+  const response = event("wallet_tx_response", 2, { request_id: "r", status: "failed" });
+  assert.deepEqual(decided(response), ["failed", null]);
+  assert.deepEqual(
+    decisionOf(join(historyOf([request("question")]), historyOf([answer({})])))?.kind,
+    "answered",
+    "also on another page of events",
+  );
+});
+
+test("a decision without its answer has its outcome", () => {
+  const outcomeOf = (kind: string, outcome: "approved" | "rejected" | "answered", purpose: string) => {
+    const asked = historyOf([event(kind, 1, { request_id: "r", purpose, payload: {} })]);
+    return decisionOf(addDecision(asked, "r", { outcome, answer: null, at: at(4) }))?.kind;
+  };
+  assert.equal(outcomeOf("human_request", "rejected", "approval"), "rejected");
+  assert.equal(outcomeOf("human_request", "answered", "question"), "answered");
+  assert.equal(outcomeOf("wallet_tx_request", "rejected", "wallet"), "rejected");
+  assert.equal(outcomeOf("wallet_tx_request", "answered", "wallet"), "answered");
 });
 
 test("a decision compares arguments as the tool reads them", () => {

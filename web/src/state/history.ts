@@ -5,7 +5,15 @@
  * kept. Pure functions: no DOM, no network.
  */
 import { isExact } from "../api/exact-integer.ts";
-import { hasOwn, isFields, type BoardEvent, type DecisionInfo, type Failure, type Fields } from "../api/wire.ts";
+import {
+  type BoardEvent,
+  type DecisionInfo,
+  type Failure,
+  type Fields,
+  hasOwn,
+  isFields,
+  type RequestPurpose,
+} from "../api/wire.ts";
 
 /** Stands between the names of a field and of an inner one. */
 export const STEP = " › ";
@@ -51,8 +59,8 @@ export interface History {
   readonly retryIn: number | null;
   readonly asked: readonly Moment[];
   readonly answered: readonly Moment[];
-  /** Whether a page executes the call. */
-  readonly isInBrowser: boolean;
+  /** The purpose of the requests of the call, which is the same for all of them; null if it is not known. */
+  readonly purpose: RequestPurpose | null;
 }
 
 export const EMPTY_HISTORY: History = Object.freeze({
@@ -67,7 +75,7 @@ export const EMPTY_HISTORY: History = Object.freeze({
   retryIn: null,
   asked: [],
   answered: [],
-  isInBrowser: false,
+  purpose: null,
 });
 
 /** Add the next event of a call. An event that is no part of the history returns the same object. */
@@ -95,15 +103,16 @@ export function addEvent(history: History, { kind, at, data }: BoardEvent): Hist
     case "human_request":
     case "wallet_tx_request": {
       const request = { requestId: String(data["request_id"]), at, value: data["payload"] ?? data, by: null };
-      const isInBrowser = data["purpose"] === "front_end_tool";
-      return { ...history, isInBrowser, asked: addMoment(history.asked, request) };
+      return { ...history, purpose: purposeOf(data) ?? history.purpose, asked: addMoment(history.asked, request) };
     }
     case "human_answer":
     case "wallet_tx_response": {
-      const value = kind === "human_answer" ? data["answer"] : data;
+      const isWallet = kind === "wallet_tx_response";
+      const purpose = isWallet ? "wallet" : (purposeOf(data) ?? history.purpose);
+      const value = isWallet ? data : data["answer"];
       const by = typeof data["answered_by"] === "string" ? data["answered_by"] : null;
       const answer = { requestId: String(data["request_id"]), at, value, by };
-      return { ...history, answered: addMoment(history.answered, answer) };
+      return { ...history, purpose, answered: addMoment(history.answered, answer) };
     }
     case "tool_result":
       return { ...history, endedAt: at, progress: null };
@@ -127,7 +136,7 @@ export function join(older: History, newer: History): History {
     retryIn: restarted ? newer.retryIn : (newer.retryIn ?? older.retryIn),
     asked: newer.asked.reduce(addMoment, older.asked),
     answered: newer.answered.reduce(addMoment, older.answered),
-    isInBrowser: older.isInBrowser || newer.isInBrowser,
+    purpose: newer.purpose ?? older.purpose,
   };
 }
 
@@ -135,7 +144,9 @@ export function join(older: History, newer: History): History {
 export function addDecision(history: History, requestId: string, decision: DecisionInfo): History {
   const { outcome, answer, at, answered_by: by = null } = decision;
   if (!at || outcome === "expired" || outcome === "withdrawn") return history;
-  const value = answer ?? (outcome === "answered" ? null : { approved: outcome === "approved" });
+  // of a long answer, only the outcome is told
+  const decided = history.purpose === "wallet" ? { status: outcome } : { approved: outcome === "approved" };
+  const value = answer ?? (outcome === "answered" ? null : decided);
   return { ...history, answered: addMoment(history.answered, { requestId, at, value, by }) };
 }
 
@@ -177,24 +188,40 @@ export interface Decision {
 
 /** The newest decision of a person, or null. Arguments are compared as their tool reads them. */
 export function decisionOf(
-  { asked, answered, isInBrowser }: History,
+  { asked, answered, purpose }: History,
   asRead: (given: unknown) => unknown = (given) => given,
 ): Decision | null {
   const answer = answered.at(-1);
-  if (answer === undefined || isInBrowser) return null;
+  if (answer === undefined) return null;
   const request = asked.findLast((each) => each.requestId === answer.requestId);
   const given = isFields(answer.value) ? answer.value : {};
   const { requestId, at, by } = answer;
   const waited = request ? elapsed(request.at, at) : null;
   const base = { requestId, at, by, waited, isEdited: false, changes: [], given: null };
-  if (typeof given["approved"] === "boolean") {
-    const isEdited = given["approved"] && isFields(given["arguments"]);
-    const changes = isEdited ? differences(asRead(request?.value), asRead(given["arguments"])) : [];
-    return { ...base, kind: given["approved"] ? "approved" : "rejected", isEdited, changes };
+  switch (purpose ?? guessPurpose(given)) {
+    case "front_end_tool":
+      return null;
+    case "approval": {
+      const isApproved = given["approved"] === true;
+      const isEdited = isApproved && isFields(given["arguments"]);
+      const changes = isEdited ? differences(asRead(request?.value), asRead(given["arguments"])) : [];
+      return { ...base, kind: isApproved ? "approved" : "rejected", isEdited, changes };
+    }
+    case "wallet": {
+      const status = given["status"];
+      return {
+        ...base,
+        kind: status === "confirmed" || status === "rejected" || status === "failed" ? status : "answered",
+      };
+    }
+    default:
+      return { ...base, kind: "answered", given: answer.value };
   }
-  const status = given["status"];
-  if (status === "confirmed" || status === "rejected" || status === "failed") return { ...base, kind: status };
-  return { ...base, kind: "answered", given: answer.value };
+}
+
+/** The purpose of a request whose events, of an earlier version, do not have it: from the answer to it. */
+function guessPurpose(answer: Fields): RequestPurpose {
+  return typeof answer["approved"] === "boolean" ? "approval" : "question";
 }
 
 /** The fields in which two objects differ. A field of an inner object has the names on the way to it. */
@@ -253,6 +280,11 @@ export function secondsOf({ attempts, endedAt }: History): number | null {
 /** Add a request or an answer. A later report of the same one replaces it. */
 function addMoment(moments: readonly Moment[], moment: Moment): readonly Moment[] {
   return [...moments.filter(({ requestId }) => requestId !== moment.requestId), moment];
+}
+
+/** The purpose in the event of a request or an answer. Those of earlier versions may lack it. */
+function purposeOf(data: Fields): RequestPurpose | null {
+  return (data["purpose"] ?? null) as RequestPurpose | null;
 }
 
 function progressOf(data: Fields): Progress {

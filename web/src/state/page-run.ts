@@ -48,7 +48,7 @@ const ASKS: ReadonlySet<PageRunState> = new Set(["asking", "copy", "notify", "mi
 
 /** Whether a call is executed by a page. */
 export function isInBrowser({ request, history }: Pick<Call, "request" | "history">): boolean {
-  return request?.purpose === FRONT_END_TOOL || history.isInBrowser;
+  return request?.purpose === FRONT_END_TOOL || history.purpose === FRONT_END_TOOL;
 }
 
 /** Whether a call with an open request waits for the person, and not for the page. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BoardEvent, Snapshot, TranscriptMessage } from "../api/wire.ts";
 import { type Conversation, EMPTY_CONVERSATION, lacksHistory, waitingCalls } from "./conversation.ts";
+import { decisionOf } from "./history.ts";
 import { addHistory, addTurnEnd, begin, closeRequest, prepend, reduce, settle } from "./reducer.ts";
 
 const AT = "2026-01-01T00:00:00Z";
@@ -238,6 +239,16 @@ test("a request that was decided elsewhere is closed with the decision", () => {
   const closed = closeRequest(open, "r1", { outcome: "rejected", answer: null, answered_by: "ada", at: AT });
   const [call] = [...closed.calls.values()];
   assert.deepEqual(call?.history.answered, [{ requestId: "r1", at: AT, value: { approved: false }, by: "ada" }]);
+});
+
+test("a request of a snapshot tells the purpose of its answer", () => {
+  const request = { ...TOOL, request_id: "r1", purpose: "question" } as const;
+  const open = begin({ executions: [{ ...TOOL, status: "waiting" }], open_requests: [request] });
+  const closed = closeRequest(open, "r1", { outcome: "answered", answer: { approved: true }, at: AT });
+  assert.deepEqual(
+    [...closed.calls.values()].map(({ history }) => decisionOf(history)?.kind),
+    ["answered"],
+  );
 });
 
 test("the history of a call names its execution, so that it can be linked to", () => {

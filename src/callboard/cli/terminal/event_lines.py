@@ -9,7 +9,16 @@ from rich.text import Text
 from ...events.event import Event
 from ...events.kinds import EventKind
 from .console import out, print_line, print_text
-from .text import compact, describe_error, describe_event, describe_transaction, error_beside_status, one_line, span
+from .text import (
+    approval_of,
+    compact,
+    describe_error,
+    describe_event,
+    describe_transaction,
+    error_beside_status,
+    one_line,
+    span,
+)
 
 MAX_VALUE = 300
 """Characters of a value that a line shows, at most."""
@@ -99,7 +108,7 @@ def _summarise(event: Event) -> Summary:
             transaction = _short(describe_transaction(data))
             return Summary(data["tool"], text=transaction + _expiry(event), related_id=data["request_id"])
         case EventKind.HUMAN_ANSWER:
-            return _answer(data["answer"], data["request_id"])
+            return _answer(data)
         case EventKind.WALLET_TX_RESPONSE:
             words = [data[name] for name in ("transaction_hash", "contract_address", "detail") if data.get(name)]
             return Summary("", data["status"], _short(" ".join(words)), data["request_id"])
@@ -132,16 +141,17 @@ def _summarise(event: Event) -> Summary:
             return Summary(text=_short(data))
 
 
-def _answer(answer: Any, request_id: str) -> Summary:
+def _answer(data: Mapping[str, Any]) -> Summary:
     """Summarise an approval by its status, and any other answer by its data."""
-    if not isinstance(answer, dict) or not isinstance(answer.get("approved"), bool):  # pyright: ignore[reportUnknownMemberType]
-        return Summary(text=_short(answer), related_id=request_id)
-    rest: dict[str, Any] = {name: value for name, value in answer.items() if name != "approved"}  # pyright: ignore[reportUnknownVariableType]
+    request_id = data["request_id"]
+    if (approval := approval_of(data)) is None:
+        return Summary(text=_short(data["answer"]), related_id=request_id)
+    rest = {name: value for name, value in approval.items() if name != "approved"}
     if set(rest) <= {"reason"}:
         text = _short(rest.get("reason") or "")
     else:
         text = f"with {_short(rest['arguments'])}" if set(rest) == {"arguments"} else _short(rest)
-    return Summary("", "approved" if answer["approved"] else "rejected", text, request_id)
+    return Summary("", "approved" if approval["approved"] else "rejected", text, request_id)
 
 
 def _expiry(event: Event) -> str:

@@ -137,7 +137,7 @@ def line_of(event: Event) -> Text | None:
         case EventKind.HUMAN_REQUEST | EventKind.WALLET_TX_REQUEST:
             return _line("?", "bold magenta", data["tool"], describe_event(event) or "")
         case EventKind.HUMAN_ANSWER:
-            return Text.assemble(_YOU, describe_answer(data["answer"], "yes", "no"))
+            return Text.assemble(_YOU, describe_answer(data, "yes", "no"))
         case EventKind.TURN_FAILED:
             return Text.assemble(("error  ", "bold red"), describe_error(data["error"]))
         case EventKind.TURN_INTERRUPTED:

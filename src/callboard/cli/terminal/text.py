@@ -9,6 +9,7 @@ from typing import Any, cast
 from ...events.event import Event
 from ...events.kinds import EventKind
 from ...shortening import shorten
+from ...types import RequestPurpose
 
 MAX_VALUE = 2_000
 """Characters of a value that are printed, at most."""
@@ -38,7 +39,7 @@ def describe_event(event: Event) -> str | None:
         case EventKind.HUMAN_REQUEST:
             return f"asks a person: {fields(data['payload'])}" if data["payload"] else "asks a person"
         case EventKind.HUMAN_ANSWER:
-            return describe_answer(data["answer"])
+            return describe_answer(data)
         case EventKind.WALLET_TX_REQUEST:
             return f"asks your wallet: {one_line(describe_transaction(data))}"
         case EventKind.WALLET_TX_RESPONSE:
@@ -62,15 +63,25 @@ def describe_event(event: Event) -> str | None:
             return f"{kind} {compact(data)}"
 
 
-def describe_answer(answer: Any, yes: str = "approved", no: str = "rejected") -> str:
-    """Describe a person's answer: an approval by its decision, any other answer by its fields."""
-    given = mapping(answer) or {}
-    if not isinstance(given.get("approved"), bool):
-        return fields(answer)
-    reason, edited = given.get("reason"), given.get("arguments")
-    if given["approved"]:
+def describe_answer(data: Mapping[str, Any], yes: str = "approved", no: str = "rejected") -> str:
+    """Describe the data of a `human_answer`: an approval by its decision, any other answer by its fields."""
+    if (approval := approval_of(data)) is None:
+        return fields(data["answer"])
+    reason, edited = approval.get("reason"), approval.get("arguments")
+    if approval["approved"]:
         return yes if edited is None else f"{yes} with {fields(edited)}"
     return f"{no}: {compact(reason, MAX_FIELD)}" if reason else no
+
+
+def approval_of(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The answer in the data of a `human_answer` that approves or rejects a call, or None if it is another answer.
+
+    An event of an earlier version has no purpose; its answer is an approval if it has a decision.
+    """
+    answer, purpose = mapping(data["answer"]), data.get("purpose")
+    if answer is None or not isinstance(answer.get("approved"), bool):
+        return None
+    return answer if purpose is None or purpose == RequestPurpose.APPROVAL else None
 
 
 def fields(value: Any) -> str:

@@ -170,7 +170,7 @@ export class CallElement extends Part {
     if (split === null || history.startedAt === null) return nothing;
     const parts: [string, number][] = [
       [texts.queued, split.queue],
-      [history.isInBrowser ? texts.inBrowserTime : texts.waitedForPerson, split.person],
+      [history.purpose === FRONT_END_TOOL ? texts.inBrowserTime : texts.waitedForPerson, split.person],
       [texts.worked, split.work],
     ];
     return html`<dl class="facts times">

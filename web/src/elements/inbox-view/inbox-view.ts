@@ -1,6 +1,6 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import { isFields } from "../../api/wire.ts";
+import { type Fields, isFields } from "../../api/wire.ts";
 import { AnsweredEvent } from "../../events/answered-event.ts";
 import type { AnswerEvent } from "../../events/answer-event.ts";
 import { ago, localTime, title } from "../../format.ts";
@@ -202,7 +202,8 @@ export class InboxViewElement extends ViewElement {
       }`;
   }
 
-  #decision({ tool, session_id: session, execution_id: call, payload, decision }: DecidedRequest) {
+  #decision(request: DecidedRequest) {
+    const { tool, session_id: session, execution_id: call, decision } = request;
     const outcome = decision?.outcome ?? "withdrawn";
     const at = decision?.at ?? null;
     const name = this.#inbox.tools.get(tool)?.title || title(tool);
@@ -216,21 +217,29 @@ export class InboxViewElement extends ViewElement {
         </span>
       </summary>
       <div class="content">
-        ${this.#answered(payload, decision?.answer)}
+        ${this.#answered(request)}
         ${this.link({ session, call }, inboxTexts.openConversation, "open")}
       </div>
     </details>`;
   }
 
   /** What was asked for, and what the answer changed or said. */
-  #answered(payload: unknown, answer: unknown) {
-    const given = isFields(answer) ? answer : {};
-    const { approved, arguments: edited, ...rest } = given;
+  #answered({ purpose, payload, decision }: DecidedRequest) {
+    const answer = decision?.answer ?? null;
+    return html`${this.#payload(payload)}
+    ${purpose === "approval" && isFields(answer) ? this.#approval(payload, answer) : this.#given(answer)}`;
+  }
+
+  /** The changes of an approval, and the reason of a rejection. The outcome says the rest. */
+  #approval(payload: unknown, { approved: _approved, arguments: edited, ...rest }: Fields) {
     const changes = edited === undefined ? [] : differences(payload, edited);
-    const hasMore = Object.keys(rest).length > 0;
-    return html`${this.#payload(payload)} ${changes.length > 0 ? differenceList(changes) : nothing}
-    ${approved === undefined && answer !== null && answer !== undefined && !isFields(answer) ? html`<p dir="auto">${String(answer)}</p>` : nothing}
-    ${hasMore ? facts(rest) : nothing}`;
+    return html`${changes.length > 0 ? differenceList(changes) : nothing} ${this.#given(rest)}`;
+  }
+
+  #given(answer: unknown) {
+    if (answer === null) return nothing;
+    if (!isFields(answer)) return html`<p dir="auto">${String(answer)}</p>`;
+    return Object.keys(answer).length > 0 ? facts(answer) : nothing;
   }
 
   readonly #answer = async (event: AnswerEvent) => {
