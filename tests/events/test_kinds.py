@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from callboard import RetryPolicy, ToolContext, ToolError, tool
-from callboard.events.kinds import EventKind
+from callboard.events.kinds import TURN_ENDS, TURN_STOPS, EventKind
 from callboard.events.routing import route
 from callboard.events.shapes import (
     SHAPES,
@@ -63,6 +63,11 @@ def test_b2_answer_names_its_request() -> None:
     for kind, shape in SHAPES.items():
         if route(kind).opens_request or route(kind).closes:
             assert shape.model_fields["request_id"].is_required()
+
+
+def test_b2_a_turn_stops_with_its_end_or_a_pause() -> None:
+    assert {"turn_finished", "turn_failed", "turn_interrupted"} == TURN_ENDS
+    assert TURN_ENDS | {"turn_paused"} == TURN_STOPS
 
 
 def test_b2_shapes_are_loaded_by_the_first_post() -> None:

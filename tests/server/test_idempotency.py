@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from callboard import Runtime, tool
+from callboard.events.kinds import TURN_ENDS
 from callboard.sessions.session import live_session
 from callboard.storage.change import Change
 from callboard.storage.errors import Conflict, StoreError
@@ -222,7 +223,7 @@ async def test_h6_a_repeated_interrupt_never_stops_a_later_turn(store_url: str) 
         assert (await served.post("/api/interrupt", stop, idempotency_key="i")).json() == {"interrupted": True}
         second.set()
         await until(lambda: not session.is_processing)
-        ends = [event.kind for event in session.board.read(0) if event.kind in ("turn_interrupted", "turn_finished")]
+        ends = [event.kind for event in session.board.read(0) if event.kind in TURN_ENDS]
         assert ends == ["turn_interrupted", "turn_finished"]
         assert (await served.post("/api/interrupt", stop, idempotency_key="none")).json() == {"interrupted": False}
 

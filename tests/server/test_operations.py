@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from callboard import Runtime
+from callboard.events.kinds import TURN_ENDS
 from callboard.server.app import create_app
 from callboard.server.identity import IdentityConfig, guard
 from callboard.server.routes.process_state import process_state
@@ -29,7 +30,7 @@ async def chat(client: httpx2.AsyncClient, session_id: str, message: str, **head
     async with asyncio.timeout(90):
         while True:
             page = (await client.get("/api/events", params={"session_id": session_id}, headers=headers)).json()
-            if page["events"][-1]["kind"] in {"turn_finished", "turn_failed"}:
+            if page["events"][-1]["kind"] in TURN_ENDS:
                 return
             await asyncio.sleep(0)
 

@@ -5,16 +5,17 @@ from dataclasses import fields
 from pathlib import Path
 
 from callboard.errors import ErrorCategory
+from callboard.events.kinds import TURN_ENDS, TURN_STOPS
 from callboard.execution.breaker import COUNTED, Breaker, BreakerState
 from callboard.execution.breakers import BreakerStatus
 from callboard.tools.policies import BreakerPolicy
 from callboard.tools.stats import Statistics
 
-TOOLS = Path(__file__).parents[2] / "web" / "src" / "tools"
+SOURCES = Path(__file__).parents[2] / "web" / "src"
 
 
-def source(name: str) -> str:
-    return (TOOLS / name).read_text()
+def source(name: str, folder: str = "tools") -> str:
+    return (SOURCES / folder / name).read_text()
 
 
 def interface(file: str, name: str) -> set[str]:
@@ -59,3 +60,10 @@ def test_w2_error_categories_are_those_of_the_server() -> None:
     counted = re.search(r"const COUNTED[^=]*= new Set\(\[(.*?)\]\)", source("breaker.ts"), re.DOTALL)
     assert counted
     assert set(re.findall(r'"(\w+)"', counted[1])) == {category.value for category in COUNTED} & categories
+
+
+def test_w2_kinds_that_end_or_pause_a_turn_are_those_of_the_server() -> None:
+    found = dict(re.findall(r"const (TURN_\w+): .*? = new Set\(\[(.*?)\]\)", source("turn-kinds.ts", "api")))
+    ends, stops = found["TURN_ENDS"], found["TURN_STOPS"]
+    assert set(re.findall(r'"(\w+)"', ends)) == TURN_ENDS
+    assert set(re.findall(r'"(\w+)"', stops.replace("...TURN_ENDS", ends))) == TURN_STOPS

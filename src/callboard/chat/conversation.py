@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ..errors import ErrorCategory
-from ..events.kinds import TURN_ENDS, EventKind
+from ..events.kinds import TURN_STOPS, EventKind
 from ..execution.execution import Execution
 from ..sessions.conversation_scope import ConversationScope
 from ..sessions.posting import post_event
@@ -388,8 +388,8 @@ class Conversation:
                 await asyncio.gather(*waits, return_exceptions=True)  # the loop checks again in any case
 
     async def _ended_elsewhere(self, after: int) -> None:
-        """Return when another process has ended a turn, or the session is deleted."""
+        """Return when a turn of another process has ended or paused, or the session is deleted."""
         async with aclosing(self._session.events(after)) as events:
             async for event in events:
-                if event.kind in TURN_ENDS:
+                if event.kind in TURN_STOPS:
                     return

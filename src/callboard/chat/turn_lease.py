@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from ..events.event import encode_event
-from ..events.kinds import EventKind, turn_end
+from ..events.kinds import EventKind, turn_stop
 from ..sessions.conversation_scope import ConversationScope
 from ..storage.change import Change, TurnWrite
 from ..storage.errors import AlreadyWritten, Conflict, IdempotencyConflict
@@ -148,7 +148,7 @@ class TurnLease:
         try:
             if self._turn_start is None or status is not TurnStatus.FINISHED:
                 self._row = replace(self._row, status=status.value, completed_at=self._scope.now())
-                ended = [self._event(turn_end(status), data)]
+                ended = [self._event(turn_stop(status), data)]
                 try:
                     await self.write(entries, results=results, events=ended)
                 except Conflict:  # another reader took some of the results

@@ -56,10 +56,12 @@ class EventKind(StrEnum):
     """The turn was interrupted."""
 
 
-def turn_end(status: TurnStatus) -> EventKind:
-    """The kind of the event that ends a turn, or its part up to a pause, with a status."""
+def turn_stop(status: TurnStatus) -> EventKind:
+    """The kind of the event with which a turn ends or pauses."""
     return EventKind(f"turn_{status}")
 
 
-TURN_ENDS = frozenset(map(turn_end, TurnStatus))
-"""The kinds of events that end a turn, or its part up to a pause."""
+TURN_STOPS = frozenset(map(turn_stop, TurnStatus))
+"""The kinds of events with which a turn ends or pauses."""
+TURN_ENDS = TURN_STOPS - {EventKind.TURN_PAUSED}
+"""The kinds of terminal events of a turn."""

@@ -3,6 +3,7 @@
  *
  * A board may have many thousands of events with large results; what is kept of each is small.
  */
+import { TURN_STOPS } from "../api/turn-kinds.ts";
 import { type BoardEvent, type Fields, isFields } from "../api/wire.ts";
 import { percent } from "../format.ts";
 import { texts } from "../texts.ts";
@@ -17,7 +18,7 @@ export type Family = "chat" | "system";
 
 /** The kinds that the server of this version posts, by lane. A kind that is not known is in the lane of the system. */
 export const KINDS: Readonly<Record<Lane, readonly string[]>> = {
-  turns: ["turn_started", "text", "turn_paused", "turn_finished", "turn_failed", "turn_interrupted"],
+  turns: ["turn_started", "text", ...TURN_STOPS],
   calls: [
     "tool_started",
     "tool_validating",

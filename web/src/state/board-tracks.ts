@@ -4,6 +4,7 @@
  * Events may be added in any order of pages: new ones at the end, older ones at the beginning. Each track keeps the events
  * that change its phase (`steps`) apart from those that only mark its way (`ticks`), of which there may be very many.
  */
+import { TURN_ENDS } from "../api/turn-kinds.ts";
 import { Deque } from "./deque.ts";
 import type { Entry, Lane } from "./board-entry.ts";
 
@@ -39,7 +40,6 @@ interface RequestTrack extends Track {
 
 const PHASE_STEPS = /^(tool_(started|executing|retrying|result)|human_request|wallet_tx_request|turn_)/;
 const REQUEST = /^(human_|wallet_tx_|user_re)/;
-const TURN_END = /^turn_(finished|failed|interrupted)$/;
 
 export class BoardTracks {
   readonly turns = new Map<string, Track>();
@@ -181,7 +181,7 @@ function segmentsOf(track: Track, answeredAt: (requestId: string) => number | nu
         phase = "person";
         break;
       default:
-        if (entry.kind !== "tool_result" && !TURN_END.test(entry.kind)) continue;
+        if (entry.kind !== "tool_result" && !TURN_ENDS.has(entry.kind)) continue;
         close(entry.at, entry.failed);
         return made.length > 0 ? made : [{ phase, from, to: entry.at, attempt, failed: entry.failed }];
     }

@@ -3,6 +3,7 @@
  *
  * Pure functions: no DOM, no network. Events are applied in batches, because a batch copies the state once.
  */
+import { TURN_STOPS } from "../api/turn-kinds.ts";
 import type {
   BoardEvent,
   DecisionInfo,
@@ -177,6 +178,7 @@ function apply(draft: Draft, event: BoardEvent): string | null {
     const history = addEvent(call.history, { kind, at: event.at, data });
     if (history !== call.history) draft.change(call.key, { history });
   }
+  if (TURN_STOPS.has(kind)) draft.endTurn();
   switch (kind) {
     case "user_input":
       draft.addText("user", String(data["text"]));
@@ -187,16 +189,10 @@ function apply(draft: Draft, event: BoardEvent): string | null {
       return null;
     case "text":
       return draft.takeText(data);
-    case "turn_finished":
-    case "turn_paused":
-      draft.endTurn();
-      return null;
     case "turn_interrupted":
-      draft.endTurn();
       draft.addNotice("plain", texts.stopped);
       return texts.stopped;
     case "turn_failed":
-      draft.endTurn();
       draft.addNotice("error", reasonOf(data["error"]), true);
       return null;
     case "human_request":

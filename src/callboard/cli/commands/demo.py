@@ -34,7 +34,6 @@ INSTRUCTIONS = (
     "at once where that helps. Answer in one or two short sentences. Work in the background is reported to you."
 )
 
-_TURN_ENDS = TURN_ENDS - {EventKind.TURN_PAUSED}
 _REQUESTS = frozenset({EventKind.HUMAN_REQUEST, EventKind.WALLET_TX_REQUEST})
 
 
@@ -160,20 +159,20 @@ class _Script:
     async def _say(self, text: str) -> None:
         """Send a message, and show events until the turn ends or a person is asked."""
         async with alongside(self._session.say(text)) as turn:
-            await self._show_until(lambda event: event.kind in _TURN_ENDS or event.kind in _REQUESTS)
+            await self._show_until(lambda event: event.kind in TURN_ENDS or event.kind in _REQUESTS)
             await turn
 
     async def _answer(self, answer: dict[str, Any]) -> None:
         """Answer the open requests. A real model may not have made the call."""
         for request in await self._session.requests():
             await self._session.answer(request.id, answer)
-            await self._show_until(lambda event: event.kind in _TURN_ENDS)
+            await self._show_until(lambda event: event.kind in TURN_ENDS)
 
     async def _show_late_result(self, tool: str) -> None:
         """Show events until the model has reported the late result of a tool."""
         if any(record.tool == tool for record in await self._session.history(unfinished=True)):
             await self._show_until(lambda event: event.kind == EventKind.TOOL_RESULT and event.data["tool"] == tool)
-            await self._show_until(lambda event: event.kind in _TURN_ENDS)
+            await self._show_until(lambda event: event.kind in TURN_ENDS)
 
     async def _show_until(self, is_last: Callable[[Event], bool]) -> None:
         async with asyncio.timeout(TOUR_TIMEOUT):

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from ...events.event import Event
-from ...events.kinds import EventKind
+from ...events.kinds import TURN_STOPS, EventKind
 from ...shortening import shorten
 from ...types import RequestPurpose
 
@@ -55,9 +55,9 @@ def describe_event(event: Event) -> str | None:
         case EventKind.CONNECTION:
             words = (data.get("name"), data["state"].replace("_", " "), data.get("message"))
             return one_line(": ".join(word for word in words if word))
-        case EventKind.USER_INPUT | EventKind.TEXT | EventKind.TURN_STARTED | EventKind.TURN_PAUSED:
+        case EventKind.USER_INPUT | EventKind.TEXT | EventKind.TURN_STARTED:
             return None  # of a conversation
-        case EventKind.TURN_FINISHED | EventKind.TURN_FAILED | EventKind.TURN_INTERRUPTED:
+        case kind if kind in TURN_STOPS:
             return None
         case kind:  # of a newer version
             return f"{kind} {compact(data)}"

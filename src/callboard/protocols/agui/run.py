@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ...errors import CallboardError, ToolError
 from ...events.event import Event
-from ...events.kinds import TURN_ENDS, EventKind
+from ...events.kinds import TURN_ENDS, TURN_STOPS, EventKind
 from ...sessions.live_session import LiveSession
 from ...storage.errors import StoreError
 from ...storage.patience import PATIENCE, patience
@@ -34,10 +34,10 @@ HEARTBEAT = 15.0
 IDLE_HEARTBEAT = 1.0
 """Seconds, likewise, for a run without new input."""
 
-_STOPS = frozenset({EventKind.TURN_FAILED, EventKind.TURN_INTERRUPTED})
-_BOUNDS = TURN_ENDS | {EventKind.TEXT, EventKind.TURN_STARTED}
+_EARLY_ENDS = TURN_ENDS - {EventKind.TURN_FINISHED}
+_BOUNDS = TURN_STOPS | {EventKind.TEXT, EventKind.TURN_STARTED}
 """Between two of these the model writes at most one message."""
-_CHANGES = TURN_ENDS | {EventKind.TEXT, EventKind.TOOL_STARTED, EventKind.TOOL_RESULT}
+_CHANGES = TURN_STOPS | {EventKind.TEXT, EventKind.TOOL_STARTED, EventKind.TOOL_RESULT}
 """After these the transcript may have new entries."""
 
 _UNANSWERED = ("The input is stored, but no turn started to answer it. Start another run.", "not_answered")
@@ -145,7 +145,7 @@ class Run:
             changed |= each.kind in _CHANGES
         if changed and self._client.open_message is None:
             sent += self._client.catch_up(await self._reader.news())
-        if self._end is not None and self._end.kind not in _STOPS and self._client.has_new_input:
+        if self._end is not None and self._end.kind not in _EARLY_ENDS and self._client.has_new_input:
             self._end = None  # that turn ended before the input, which the next turn answers
         return sent
 
@@ -167,7 +167,7 @@ class Run:
             self._effects.running.discard(event.data["execution_id"])
         elif event.kind == EventKind.TURN_STARTED:
             self._end = None
-        elif event.kind in TURN_ENDS:
+        elif event.kind in TURN_STOPS:
             self._count(event)
             if event.seq > self._effects.since:
                 self._end = event
