@@ -28,6 +28,8 @@ class EchoMount:
     methods: Sequence[str] = ("POST",)
     max_body_bytes = 2_000_000
     max_body_values = 100
+    request_headers = ("x-notes-session",)
+    response_headers = ("x-notes-number",)
 
     def __init__(self) -> None:
         self.drained = False

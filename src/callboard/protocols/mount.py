@@ -52,6 +52,10 @@ class ProtocolMount(Protocol):
     max_body_bytes: int
     max_body_values: int
     """The largest number of JSON values in a body."""
+    request_headers: Sequence[str]
+    """Names of headers that pages of other origins may send, beside those of the API, in lower case."""
+    response_headers: Sequence[str]
+    """Names of headers that pages of other origins may read, beside those of the API, in lower case."""
 
     def application(self, host: ProtocolHost) -> ASGIApp:
         """Create the ASGI application. It may raise `Problem` before its response starts."""

@@ -91,8 +91,8 @@ async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) 
             mounts = standard_mounts()
 
             def guarded(app: ASGIApp) -> ASGIApp:
-                paths, clock = [mount.path for mount in mounts], runtime.clock
-                return guard(app, config, runtime.store, clock=clock, sharing=lambda: runtime.gateways, resources=paths)
+                clock = runtime.clock
+                return guard(app, config, runtime.store, clock=clock, sharing=lambda: runtime.gateways, mounts=mounts)
 
             with measure(runtime) as metrics, _observed(runtime, options.log_owners):
                 app = create_app(runtime, guard=guarded, metrics=metrics.render, mounts=mounts)

@@ -1,11 +1,13 @@
 """Requests to a guarded application without a network, so that a test controls every byte."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from callboard.adapters.stores.memory import MemoryStore
+from callboard.protocols.mount import ProtocolMount
 from callboard.server.identity import IdentityConfig, guard
 from callboard.server.identity.guard import Guard
 from callboard.storage.api_keys import new_key
@@ -50,10 +52,12 @@ async def whoami(scope: Scope, receive: Receive, send: Send) -> None:
 class Server:
     """A guarded application with its own store and clock."""
 
-    def __init__(self, config: IdentityConfig = CONFIG, app: ASGIApp = whoami) -> None:
+    def __init__(
+        self, config: IdentityConfig = CONFIG, app: ASGIApp = whoami, mounts: Sequence[ProtocolMount] | None = None
+    ) -> None:
         self.store = MemoryStore()
         self.clock = ManualClock()
-        self.guard: Guard = guard(app, config, self.store, clock=self.clock, resources=("/mcp",))
+        self.guard: Guard = guard(app, config, self.store, clock=self.clock, mounts=mounts)
 
     async def key(self, user_id: str = "ann", expires_in: float | None = None) -> str:
         """Create a key of a user."""

@@ -173,6 +173,18 @@ async def test_h5_page_of_a_configured_origin_may_send_requests_and_read_respons
     )
 
 
+async def test_h5_page_of_a_configured_origin_may_use_the_headers_of_mounted_protocols() -> None:
+    asked = {"origin": APP, "access-control-request-method": "POST"}
+    config = replace(CONFIG, origins=(APP,))
+    for server, is_mounted in ((Server(config), True), (Server(config, mounts=()), False)):
+        reply = await server.ask("/mcp", "OPTIONS", headers=asked)
+        allowed = (reply.header("access-control-allow-headers") or "").split(", ")
+        exposed = (reply.header("access-control-expose-headers") or "").split(", ")
+        assert ({"mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"} <= set(allowed)) is is_mounted
+        assert ("mcp-session-id" in exposed) is is_mounted
+        assert {"retry-after", "www-authenticate"} <= set(exposed)
+
+
 @pytest.mark.parametrize("origin", ["http://app.example.com", "https://app.example.com:8443", "https://example.com"])
 async def test_h5_origin_must_match_a_configured_one_exactly(origin: str) -> None:
     server = Server(replace(CONFIG, origins=(APP,)))

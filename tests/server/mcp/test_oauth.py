@@ -106,7 +106,7 @@ async def test_h4_h5_oauth_client_finds_the_authorization_server_and_calls(era: 
     runtime = Runtime(tools(Gates()))
 
     def guarded(app: ASGIApp) -> ASGIApp:
-        return guard(app, config, runtime.store, clock=runtime.clock, resources=["/mcp"])
+        return guard(app, config, runtime.store, clock=runtime.clock)
 
     async def redirect(url: str) -> None:
         login.asked = {name: value[0] for name, value in parse_qs(urlsplit(url).query).items()}

@@ -35,6 +35,8 @@ class AgUiMount:
     methods: Sequence[str] = ("POST",)
     max_body_bytes = MAX_BODY_BYTES
     max_body_values = MAX_VALUES
+    request_headers: Sequence[str] = ()
+    response_headers: Sequence[str] = ()
 
     def __init__(self) -> None:
         self._runs: WeakSet[Run] = WeakSet()

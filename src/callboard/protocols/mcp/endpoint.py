@@ -28,6 +28,8 @@ class McpMount:
     methods: Sequence[str] = ("GET", "POST", "DELETE")
     max_body_bytes = MAX_BODY_BYTES
     max_body_values = MAX_VALUES
+    request_headers: Sequence[str] = ("mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id")
+    response_headers: Sequence[str] = ("mcp-session-id",)
 
     def __init__(self) -> None:
         self._tasks: TaskGroup | None = None

@@ -4,12 +4,14 @@ It checks, in this order, the host name (which prevents DNS rebinding), the orig
 rate limit. See `identity/__init__.py` for its use.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...clock import Clock, SystemClock
+from ...protocols.mount import ProtocolMount
 from ...protocols.problem import Problem
+from ...protocols.standard import standard_mounts
 from ...storage.errors import StoreError
 from ...storage.records import ApiKeyRecords
 from ..exact_routes import request_path
@@ -19,7 +21,7 @@ from .addresses import Origin, client_network, is_loopback, is_same_origin
 from .auth_problems import host_not_allowed, origin_not_allowed
 from .authentication import Authenticator, Identity
 from .config import IdentityConfig
-from .cors import allow_origin_headers, is_preflight, preflight_response
+from .cors import CorsHeaders, is_preflight
 from .key_cache import LIFETIME
 from .request_headers import Headers, host_of, is_cross_site, is_forwarded, origin_of, single, token_of
 from .resource_metadata import ResourceMetadata
@@ -38,14 +40,16 @@ def guard(
     *,
     clock: Clock | None = None,
     sharing: Callable[[], int] = lambda: 1,
-    resources: Collection[str] = (),
+    mounts: Sequence[ProtocolMount] | None = None,
 ) -> "Guard":
     """Wrap an application so that it receives only admitted requests.
 
-    `sharing` returns the number of servers that share the rate limits. `resources` are the paths of protocols whose
-    clients discover the authorization server (OAuth).
+    `sharing` returns the number of servers that share the rate limits. `mounts` are the protocols of the
+    application, all standard ones by default, as for `create_app`: their clients discover the authorization server
+    (OAuth), and pages of other origins may use their headers.
     """
-    return Guard(app, config, store, clock or SystemClock(), sharing, resources)
+    mounts = standard_mounts() if mounts is None else mounts
+    return Guard(app, config, store, clock or SystemClock(), sharing, mounts)
 
 
 class Guard:
@@ -58,13 +62,14 @@ class Guard:
         store: ApiKeyRecords | None,
         clock: Clock,
         sharing: Callable[[], int],
-        resources: Collection[str] = (),
+        mounts: Sequence[ProtocolMount],
     ) -> None:
         self._app = app
         self._config = config
         self._clock = clock
         self._authenticator = Authenticator(config, store, clock, sharing)
-        self._metadata = ResourceMetadata(config, resources)
+        self._metadata = ResourceMetadata(config, [mount.path for mount in mounts])
+        self._cors = CorsHeaders(mounts)
         self._public = {"/openapi.json", *(route.path for route in page_routes())}
         """Paths that any client may read."""
 
@@ -82,9 +87,9 @@ class Guard:
         guarded = _GuardedSend(send, self._clock, varies=bool(self._config.origins))
         try:
             if origin := self._allowed_origin(scope, path):
-                guarded.headers += allow_origin_headers(origin)
+                guarded.headers += self._cors.allow_origin(origin)
                 if is_preflight(scope["method"], scope["headers"]):
-                    await preflight_response()(scope, receive, guarded.send)
+                    await self._cors.preflight_response()(scope, receive, guarded.send)
                     return
             admitted = await self._authenticate(scope, path)
         except (Problem, StoreError) as error:
