@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
-from callboard.adapters.stores import json_text
 from callboard.adapters.stores.event_header import event_header
-from callboard.adapters.stores.json_text import storable, unwrapped, wrapped
+from callboard.adapters.stores.postgres import jsonb
+from callboard.adapters.stores.postgres.jsonb import storable, unwrapped, wrapped
 from callboard.events.event import encode_event
 from tests.examples import examples
 
@@ -77,7 +77,7 @@ def test_e7_common_documents_are_not_wrapped(document: str) -> None:
 def test_e5_rare_documents_are_found_wherever_a_window_ends(
     monkeypatch: pytest.MonkeyPatch, number: str, window: int
 ) -> None:
-    monkeypatch.setattr(json_text, "WINDOW", window)
+    monkeypatch.setattr(jsonb, "WINDOW", window)
     for place in range(40):
         before, after = " " * place, " " * (40 - place)
         assert storable(f"[{before}{number},1{after}]") == wrapped(f"[{before}{number},1{after}]")

@@ -14,7 +14,8 @@ import pytest
 from sqlalchemy import Connection
 
 from callboard.adapters.stores import open_store
-from callboard.adapters.stores.postgres import PostgresDatabase, database
+from callboard.adapters.stores.postgres import database
+from callboard.adapters.stores.postgres.database import PostgresDatabase
 from callboard.adapters.stores.postgres.listener import LONGEST, notifications
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.change import Change, Notice

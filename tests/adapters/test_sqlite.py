@@ -17,16 +17,15 @@ from callboard.adapters.stores import open_store
 from callboard.adapters.stores.connections import PinnedConnection
 from callboard.adapters.stores.queue_queries import select_claimed
 from callboard.adapters.stores.sql import SqlStore
-from callboard.adapters.stores.sqlite import SqliteDatabase
 from callboard.adapters.stores.sqlite import database as adapter
-from callboard.adapters.stores.sqlite.database import LONGEST
+from callboard.adapters.stores.sqlite.database import LONGEST, SqliteDatabase
 from callboard.adapters.stores.sqlite.poller import DataVersionPoller
 from callboard.adapters.stores.staging import StagedGroup
 from callboard.adapters.stores.statements import driver
 from callboard.events.event import encode_event
 from callboard.storage.change import Change, Notice
 from callboard.storage.errors import Conflict, StoreError, StoreUnavailable
-from callboard.testing.store_rows import add, create, event, execution_row, owner_row, post
+from callboard.testing.store_rows import add, create, event, execution_row, finished_row, owner_row, post
 
 pytestmark = pytest.mark.anyio
 
@@ -525,3 +524,11 @@ async def test_m3_open_requests_are_found_without_reading_closed_ones(store: Sql
         plans = [connection.execute(f"EXPLAIN QUERY PLAN {query}", given).fetchall() for query, given in queries]
     for plan, index in zip(plans, ("requests_expiry", "requests_expiry", "requests_open"), strict=True):
         assert any(index in step for *_, step in plan), plan
+
+
+async def test_h1_long_value_with_the_key_that_postgresql_reserves_has_an_excerpt(store: SqlStore) -> None:
+    value = b'{"$json": "' + b"v" * 2_000 + b'"}'
+    await store.commit([create(), add(finished_row(value=value))])
+    [(row, cut)] = await store.brief_executions("s", limit=1, longest=100)
+    assert row.value is None
+    assert cut["value"] == (len(value), value[:100].decode())

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "callboard"
 
 LAZY = {
     "__init__.py": {"errors"},
-    "adapters/stores/__init__.py": {"postgres", "sql", "sqlite"},
+    "adapters/stores/__init__.py": {"postgres.database", "sql", "sqlite.database"},
     "adapters/stores/revisions.py": {"migrations"},
     "adapters/engines/__init__.py": {"nats"},
     "runtime.py": {"chat", "demo.offline"},

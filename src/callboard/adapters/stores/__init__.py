@@ -56,10 +56,10 @@ def _database(url: str) -> "Backend":
         )
     try:
         if scheme == "sqlite":
-            from .sqlite import SqliteDatabase
+            from .sqlite.database import SqliteDatabase
 
             return SqliteDatabase(url)
-        from .postgres import PostgresDatabase
+        from .postgres.database import PostgresDatabase
 
         return PostgresDatabase(url)
     except ModuleNotFoundError as missing:

@@ -10,6 +10,7 @@ from ...storage.errors import Conflict
 from ...storage.migration import Migrated, StoreStatus
 from ...storage.store import Woken
 from .connections import Database, PinnedConnection
+from .json_text import JsonText
 from .memory_search import FindEntries
 from .statements import Batch, Statements
 
@@ -54,6 +55,11 @@ class Backend(Database, Protocol):
 
     @property
     def statements(self) -> Statements: ...
+
+    @property
+    def json(self) -> JsonText:
+        """The type of its columns of JSON, which reads what they store."""
+        ...
 
     @property
     def find_entries(self) -> FindEntries:

@@ -1,18 +1,18 @@
 """Queries of brief rows for lists: the database leaves long fields out, so that they are never read into memory."""
 
-from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, LargeBinary, Text, and_, cast, func, null, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, null, select, type_coerce
 
 from ...storage.brief import EXCERPT, Brief, Cut, R, nothing
 from ...storage.rows import ExecutionRow, RequestRow
-from .json_text import JsonText, is_wrapped
+from .json_text import JsonText
 from .tables import executions, request_conditions, requests
 
 
 def brief_executions(
     connection: Connection,
+    json: JsonText,
     session_id: str,
     before: str | None,
     unfinished: bool,
@@ -28,12 +28,17 @@ def brief_executions(
         known = and_(executions.c.session_id == session_id, executions.c.id == before)
         statement = statement.where(executions.c.place < select(executions.c.place).where(known).scalar_subquery())
     newest = connection.execute(statement.order_by(executions.c.place.desc()).limit(limit)).mappings().all()
-    read = _reader(connection, executions.c.value)
-    return [_brief(ExecutionRow, dict(row), longest, read, "display_arguments", "value") for row in reversed(newest)]
+    return [_brief(ExecutionRow, dict(row), longest, json, "display_arguments", "value") for row in reversed(newest)]
 
 
 def brief_requests(
-    connection: Connection, closed: bool, after: str | None, limit: int, longest: int, **wanted: str | None
+    connection: Connection,
+    json: JsonText,
+    closed: bool,
+    after: str | None,
+    limit: int,
+    longest: int,
+    **wanted: str | None,
 ) -> list[Brief[RequestRow]]:
     """See `RequestRecords.brief_requests`."""
     statement = select(*_columns(RequestRow, requests, longest, "payload"))
@@ -45,8 +50,7 @@ def brief_requests(
         known = select(place).where(requests.c.id == after).scalar_subquery()
         statement = statement.where(place < known if closed else place > known)
     rows = connection.execute(statement.order_by(place.desc() if closed else place).limit(limit)).mappings()
-    read = _reader(connection, requests.c.payload)
-    return [_brief(RequestRow, dict(row), longest, read, "payload") for row in rows]
+    return [_brief(RequestRow, dict(row), longest, json, "payload") for row in rows]
 
 
 def _columns(kind: type[Any], table: Any, longest: int, *names: str) -> list[ColumnElement[Any]]:
@@ -64,22 +68,15 @@ def _columns(kind: type[Any], table: Any, longest: int, *names: str) -> list[Col
     return columns
 
 
-def _reader(connection: Connection, column: Column[Any]) -> Callable[[str], bytes]:
-    """Return the function that reads the stored text of a JSON column in this database."""
-    kind = column.type.dialect_impl(connection.dialect)
-    assert isinstance(kind, JsonText)
-    return kind.read
-
-
-def _brief(kind: type[R], found: dict[str, Any], longest: int, read: Callable[[str], bytes], *names: str) -> Brief[R]:
+def _brief(kind: type[R], found: dict[str, Any], longest: int, json: JsonText, *names: str) -> Brief[R]:
     cut: dict[str, Cut] = {}
     for name in names:
         text, length = found[name], found.pop(f"{name}_length")
         if text is None:
             continue
         if length > longest:
-            cut[name] = Cut(length, "" if is_wrapped(text) else text[:EXCERPT])
+            cut[name] = Cut(length, json.beginning(text)[:EXCERPT])
             found[name] = nothing(name)
         else:
-            found[name] = read(text)
+            found[name] = json.read(text)
     return Brief(kind(**found), cut)

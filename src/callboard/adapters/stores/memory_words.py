@@ -41,11 +41,3 @@ def note_row(user_id: str, note: Note) -> Row:
     """Return the row of `memory_entries` for a note."""
     text = " ".join((note.key, *note.tags, note.text))
     return user_id, None, None, note.key, note.updated_at, index_text(user_id, text)
-
-
-def tsvector_text(words: str) -> str:
-    """Return indexed words as a `tsvector` of PostgreSQL, whose own parser would split some of them."""
-    places: dict[str, list[str]] = {}
-    for place, word in enumerate(words.split(), 1):
-        places.setdefault(word, []).append(str(place))
-    return " ".join(f"'{word}':{','.join(found)}" for word, found in places.items())

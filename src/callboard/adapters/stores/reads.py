@@ -103,7 +103,7 @@ class SqlReads:
     def __init__(self, database: Backend) -> None:
         self._database = database
         self._opened: OpenDatabase | None = None
-        key_filter = database.key_filter
+        key_filter, self._json = database.key_filter, database.json
         self._session = SESSION.where(sessions.c.id == bindparam("id"))
         self._heads = database.select_listed(select(sessions.c.id, sessions.c.last_seq, made_at), sessions.c.id)
         of_session = executions.c.session_id == bindparam("session_id")
@@ -227,7 +227,9 @@ class SqlReads:
         limit: int,
         longest: int,
     ) -> list[Brief[ExecutionRow]]:
-        return await self._read(lambda c: brief_executions(c, session_id, before, unfinished, limit, longest), [])
+        return await self._read(
+            lambda c: brief_executions(c, self._json, session_id, before, unfinished, limit, longest), []
+        )
 
     async def turn(self, session_id: str, number: int) -> TurnRow | None:
         return await self._row(TurnRow, self._turn, session_id=session_id, number=number)
@@ -262,7 +264,7 @@ class SqlReads:
         oldest_first: ColumnElement[int] = requests.c.place
         if due is not None:
             statement = statement.where(requests.c.expires_at <= due)
-            oldest_first += 0  # by the column itself, SQLite would read all requests in their order
+            oldest_first += 0  # by the column itself, a database may read all requests in their order
         if executions is not None:
             statement = statement.where(self._of_executions)
         return await self._rows(RequestRow, statement.order_by(oldest_first).limit(limit), executions)
@@ -279,7 +281,7 @@ class SqlReads:
         longest: int,
     ) -> list[Brief[RequestRow]]:
         wanted = {"user_id": user_id, "session_id": session_id, "status": status}
-        return await self._read(lambda c: brief_requests(c, closed, after, limit, longest, **wanted), [])
+        return await self._read(lambda c: brief_requests(c, self._json, closed, after, limit, longest, **wanted), [])
 
     async def next_expiry(self) -> float | None:
         return await self._read(lambda c: c.execute(self._next_expiry).scalar_one(), None)

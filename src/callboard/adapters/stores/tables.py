@@ -26,7 +26,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
-from .json_text import JsonText, PostgresJson
+from .json_text import JsonText
+from .postgres.jsonb import PostgresJson
 
 REVISION = "0017"
 """The newest revision of the migrations, which this version of Callboard works with."""

@@ -1,5 +1,1 @@
 """A store in a PostgreSQL database."""
-
-from .database import PostgresDatabase
-
-__all__ = ["PostgresDatabase"]

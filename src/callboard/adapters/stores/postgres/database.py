@@ -30,6 +30,7 @@ from ..revisions import is_empty, require_known, stored_revision, upgrade
 from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE, batches, metadata
 from .advisory_locks import AdvisoryLocks
+from .jsonb import PostgresJson
 from .listener import Listener, notifications
 from .memory_index import find_entries
 from .statements import TEXTS, PostgresStatements, key_filter, select_listed
@@ -126,6 +127,7 @@ class PostgresDatabase:
             use_native_hstore=False,
         )
         self.statements = PostgresStatements()
+        self.json = PostgresJson()
         self.key_filter = key_filter
         self.select_listed = select_listed
         self.find_entries = find_entries

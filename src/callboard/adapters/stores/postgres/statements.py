@@ -26,9 +26,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from ..json_text import is_wrapped, storable, wrapped
-from ..memory_words import tsvector_text
 from ..statements import Batch, Key, Row, driver, key_document, read_statements
+from .jsonb import is_wrapped, storable, wrapped
+from .tsvector import tsvector_text
 
 Encoder = Callable[[Any, bool], str]
 """Encodes a value for a document, given whether the write is careful."""

@@ -1,5 +1,1 @@
 """A store in a SQLite file."""
-
-from .database import SqliteDatabase
-
-__all__ = ["SqliteDatabase"]

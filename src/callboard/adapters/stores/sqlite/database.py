@@ -18,6 +18,7 @@ from ....storage.errors import Conflict, StoreError, StoreUnavailable
 from ....storage.migration import Migrated, StoreStatus
 from ....storage.store import Woken
 from ..connections import PinnedConnection
+from ..json_text import JsonText
 from ..revisions import is_empty, require_known, stored_revision, upgrade
 from ..statements import Batch, driver
 from ..tables import REVISION, VERSION_TABLE
@@ -85,6 +86,7 @@ class SqliteDatabase:
             "sqlite+pysqlite://", creator=self._connection, poolclass=NullPool, hide_parameters=True
         )
         self.statements = SqliteStatements()
+        self.json = JsonText()
         self.key_filter = key_filter
         self.select_listed = select_listed
         self.find_entries = find_entries

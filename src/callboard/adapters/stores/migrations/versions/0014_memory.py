@@ -11,8 +11,9 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import OperationalError
 
-from callboard.adapters.stores.json_text import unwrapped
-from callboard.adapters.stores.memory_words import message_row, tsvector_text
+from callboard.adapters.stores.memory_words import message_row
+from callboard.adapters.stores.postgres.jsonb import unwrapped
+from callboard.adapters.stores.postgres.tsvector import tsvector_text
 from callboard.storage.errors import StoreError
 
 revision = "0014"
