@@ -14,11 +14,11 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import psycopg as dialect
 
 from callboard.adapters.stores.connections import PinnedConnection
-from callboard.adapters.stores.owner_queries import OwnerQueries
 from callboard.adapters.stores.postgres.database import PostgresDatabase
 from callboard.adapters.stores.postgres.statements import TEXTS
 from callboard.adapters.stores.queue_queries import select_claimed, select_oldest
 from callboard.adapters.stores.statements import driver
+from callboard.adapters.stores.tables import REVISION
 from callboard.runtime import migrate_store
 
 BY_KEY = [name for name in TEXTS if name.startswith(("lock_", "read_"))]
@@ -69,18 +69,15 @@ def test_plan_of_an_empty_table_looks_rows_up_by_their_keys(
 def test_claim_reads_no_other_calls_of_a_long_queue(database: PostgresDatabase) -> None:
     """Its plan was made while the queue was empty."""
     keys = [[f"s{n}", f"x{n}"] for n in range(10)]
-    statement = OwnerQueries(database)._claim_new  # type: ignore[reportPrivateUsage]
-    compiled = str(statement.compile(dialect=dialect.dialect()))
-    order = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", compiled)))
-    given = {"keys": json.dumps(keys), "claimer": "w", "attempt_1": 0, "param_2": 0, "ready": False}
-    statement_text = re.sub(r"%\((\w+)\)s", lambda match: f"${order.index(match[1]) + 1}", compiled)
+    order = ["keys", "claimer", "revision"]
+    statement = re.sub(r"%\((\w+)\)s", lambda match: f"${order.index(match[1]) + 1}", TEXTS["claim_new"])
+    given = {"keys": json.dumps(keys), "claimer": "w", "revision": REVISION}
+    values = ", ".join(_literal(given[name]) for name in order)
 
     def claim(connection: Connection) -> list[dict[str, Any]]:
         session = driver(connection)
-        revision = session.execute("SELECT version_num FROM callboard_version").fetchone()[0]
-        values = ", ".join(_literal({"param_1": revision, **given}[name]) for name in order)
         session.execute("SET plan_cache_mode = force_generic_plan")
-        session.execute(f"PREPARE claim AS {statement_text}")
+        session.execute(f"PREPARE claim AS {statement}")
         session.execute(f"EXPLAIN EXECUTE claim({values})")  # makes the plan
         fill_queue(session)
         return explained(session, f"EXECUTE claim({values})", ", ANALYZE")

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from sqlalchemy import (
@@ -28,7 +27,6 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.sql.dml import ReturningUpdate
 
 from ...storage.owners import INTERRUPTED_CLAIM, LEFT, RECOVERING, Claim, QueuedCall, Recovered
 from ...storage.queues import Claimed
@@ -36,11 +34,11 @@ from ...storage.rows import INPUT, TOOL, TURN, ExecutionRow, OwnerRow
 from ...storage.store import NO_LIMIT
 from ...types import RequestPurpose
 from .backend import Backend
-from .compiled_statement import CompiledStatement
 from .queue_queries import calls_over_limit, nested_calls, waiting_calls
 from .revisions import is_current, verify
 from .statements import key_document
 from .tables import (
+    REVISION,
     columns_of,
     executions,
     incomplete,
@@ -79,19 +77,21 @@ _TURNS = _Work(turns, turns.c.turn_id, literal(TURN), running, turns.c.number, t
 _INPUTS = _Work(inputs, inputs.c.id, literal(INPUT), undelivered, inputs.c.id, inputs.c.id)
 _ALL = (_EXECUTIONS, _TURNS, _INPUTS)
 
+_JSON = ("display_arguments", "errors", "value", "error")
+_FLAGS = ("late", "cancelling")
+
 
 class OwnerQueries:
     """The queries of `Owners`, for one kind of database."""
 
     def __init__(self, database: Backend) -> None:
-        self._statements = database.statements
-        self._select_listed, self._key_filter = database.select_listed, database.key_filter
+        self._statements, self._read_json = database.statements, database.json.read
+        self._key_filter = database.key_filter
         self._listed = {work: database.key_filter(work.table.c.session_id, work.id) for work in _ALL}
         """The conditions that work is one of those in the parameter `keys`."""
         self._made_at = database.select_listed(select(sessions.c.id, made_at), sessions.c.id)
         lives = owners.c.id == bindparam("owner_id"), owners.c.beat >= 0, is_current()
         self._beat = update(owners).where(*lives).values(beat=owners.c.beat + 1)
-        self._claim: CompiledStatement | None = None
         self._given: set[Claim] = set()
         """Work that was given by a transaction with an unknown result."""
 
@@ -210,32 +210,30 @@ class OwnerQueries:
             )
         return waiting_calls(connection, listed, document)
 
-    @cached_property
-    def _claim_new(self) -> ReturningUpdate[Any]:
-        """The statement that gives listed executions, which wait in a queue and have not begun, to `claimer`."""
-        claimer = bindparam("claimer", type_=executions.c.owner.type)
-        waits = executions.c.queue.is_not(None), incomplete, executions.c.attempt == 0
-        free = or_(executions.c.owner.is_(None), executions.c.owner == claimer)
-        key = executions.c.session_id, executions.c.id
-        wanted = select(*key).where(*waits, free, is_current()).with_for_update(of=executions)
-        locked = self._select_listed(wanted, *key).cte("locked")
-        given = update(executions).where(tuple_(*key).in_(select(locked.c.session_id, locked.c.id)))
-        of_session = select(made_at).where(sessions.c.id == executions.c.session_id).scalar_subquery().label("made_at")
-        return given.values(owner=claimer, ready=False).returning(*columns_of(executions, ExecutionRow), of_session)
-
     def claim_new(self, connection: Connection, keys: Sequence[tuple[str, str]], owner: str) -> Claimed:
         """Claim those of these executions that have never begun, without limits, with one statement.
 
         It can be repeated if its result is unknown. It claims nothing if the tables have another revision.
         """
-        if self._claim is None:
-            self._claim = CompiledStatement(self._claim_new, connection.dialect)
+        cursor = self._statements.execute(connection, "claim_new", keys, claimer=owner, revision=REVISION)
+        names = [column[0] for column in cursor.description]
         rows: dict[tuple[str, str], ExecutionRow] = {}
         sessions: dict[str, float] = {}
-        for fields in self._claim.run(connection, keys=key_document(keys), claimer=owner):
+        for values in cursor.fetchall():
+            fields = dict(zip(names, values, strict=True))
             sessions[fields["session_id"]] = fields.pop("made_at")
-            rows[fields["session_id"], fields["id"]] = ExecutionRow(**fields)
+            row = self._execution_row(fields)
+            rows[row.session_id, row.id] = row
         return Claimed([rows[key] for key in keys if key in rows], [], sessions)
+
+    def _execution_row(self, fields: dict[str, Any]) -> ExecutionRow:
+        """Return a row from the driver's values: JSON is text there, and SQLite has no booleans."""
+        for name in _JSON:
+            if fields[name] is not None:
+                fields[name] = self._read_json(fields[name])
+        for name in _FLAGS:
+            fields[name] = bool(fields[name])
+        return ExecutionRow(**fields)
 
     def claim(
         self, connection: Connection, keys: Collection[tuple[str, str]], owner: str, limits: Mapping[str, int]

@@ -21,10 +21,10 @@ _NAMED = re.compile(r"^-- (\w+): .+\n((?:(?!^-- ).*\n?)+)", re.MULTILINE)
 
 
 class Statements(Protocol):
-    """The statements that write groups of changes, for one kind of database."""
+    """The written statements of one kind of database."""
 
-    def execute(self, connection: Connection, name: str, keys: Iterable[Key]) -> Any:
-        """Run a statement for these keys, and return the driver's cursor."""
+    def execute(self, connection: Connection, name: str, keys: Iterable[Key], **parameters: str) -> Any:
+        """Run a statement for these keys, with its other parameters by name, and return the driver's cursor."""
         ...
 
     def read_all(self, connection: Connection, keys: Mapping[str, Collection[Key]]) -> dict[str, Sequence[Row]]:

@@ -40,8 +40,8 @@ _CAST = re.compile(r"\(r->>(\d+)\)::(jsonb?|tsvector)\b|decode\(r->>(\d+),")
 class PostgresStatements:
     """Runs the statements of `statements.sql`."""
 
-    def execute(self, connection: Connection, name: str, keys: Iterable[Key]) -> Any:
-        return driver(connection).execute(TEXTS[name], {"keys": key_document(keys)})
+    def execute(self, connection: Connection, name: str, keys: Iterable[Key], **parameters: str) -> Any:
+        return driver(connection).execute(TEXTS[name], {"keys": key_document(keys), **parameters})
 
     def read_all(self, connection: Connection, keys: Mapping[str, Collection[Key]]) -> dict[str, Sequence[Row]]:
         # One after the other, and not as a pipeline: between the messages of a pipeline, the server does not end the

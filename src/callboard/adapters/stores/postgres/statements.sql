@@ -1,4 +1,4 @@
--- Statements that write groups of changes to PostgreSQL. Keys and rows come as one JSON document each, a list of lists:
+-- Statements that write to PostgreSQL. Keys and rows come as one JSON document each, a list of lists:
 -- that is far cheaper than a message or an array element per value. A statement that takes rows has a parameter of its
 -- own name, so that several statements can be sent together. `statements.py` encodes the values that a statement casts to
 -- `jsonb`, `json` or `tsvector`, or decodes.
@@ -265,6 +265,34 @@ FROM jsonb_array_elements(%(update_counters)s::jsonb) AS listed(r)
 ON CONFLICT (id) DO UPDATE SET
     last_seq = excluded.last_seq, last_entry = excluded.last_entry, last_execution = excluded.last_execution,
     last_key = excluded.last_key, active_at = excluded.active_at;
+
+-- claim_new: Give `claimer` those executions in queues that have never begun, if the tables have this `revision`.
+WITH locked AS (
+    SELECT found.*
+    FROM (
+        SELECT (k->>0) COLLATE "C" AS session_id, (k->>1) COLLATE "C" AS id
+        FROM jsonb_array_elements(%(keys)s::jsonb) AS listed(k)
+        ORDER BY session_id, id
+    ) AS key
+    CROSS JOIN LATERAL (
+        SELECT session_id, id FROM executions
+        WHERE session_id = key.session_id AND id = key.id
+            AND queue IS NOT NULL AND completed_at IS NULL AND attempt = 0
+            AND (owner IS NULL OR owner = %(claimer)s::text)
+            AND (SELECT version_num FROM callboard_version) = %(revision)s::text
+        FOR UPDATE OF executions
+    ) AS found
+)
+UPDATE executions SET owner = %(claimer)s::text, ready = false
+WHERE (session_id, id) IN (SELECT session_id, id FROM locked)
+RETURNING
+    session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,
+    queued_at, started_at, completed_at, owner, retry_at, queue, trace, document, shown::text AS display_arguments,
+    errors::text AS errors, value::text AS value, error::text AS error, cancelling,
+    (
+        SELECT coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id))
+        FROM sessions WHERE id = executions.session_id
+    ) AS made_at;
 
 -- write_owners: Register processes.
 INSERT INTO owners (id, host, pid, started, beat)

@@ -14,8 +14,8 @@ TEXTS = read_statements(Path(__file__).with_suffix(".sql"))
 class SqliteStatements:
     """Runs the statements of `statements.sql`."""
 
-    def execute(self, connection: Connection, name: str, keys: Iterable[Key]) -> Any:
-        return driver(connection).execute(TEXTS[name], (key_document(keys),))
+    def execute(self, connection: Connection, name: str, keys: Iterable[Key], **parameters: str) -> Any:
+        return driver(connection).execute(TEXTS[name], {"keys": key_document(keys), **parameters})
 
     def read_all(self, connection: Connection, keys: Mapping[str, Collection[Key]]) -> dict[str, Sequence[Row]]:
         return {name: self.execute(connection, name, of).fetchall() if of else () for name, of in keys.items()}

@@ -1,48 +1,48 @@
--- Statements that write groups of changes to SQLite. Keys come as one JSON document, a list of lists; rows come through
--- `executemany`, with the values in the order of their numbers.
+-- Statements that write to SQLite. Keys come as one JSON document, a list of lists, in the parameter `keys`; rows come
+-- through `executemany`, with the values in the order of their numbers.
 
 -- lock_sessions: Read the counters of sessions, and the revision of the tables. The transaction has locked the file.
 SELECT id, last_seq, last_entry, last_execution, last_key, writes,
     coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id)),
     active_at, user_id, (SELECT version_num FROM callboard_version)
 FROM sessions
-WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(?1))
+WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(:keys))
 ORDER BY id;
 
 -- read_states: Read the users of sessions, and their unconsumed results.
 SELECT session_id, user_id, unconsumed_results
 FROM session_tool_state
-WHERE session_id IN (SELECT json_extract(value, '$[0]') FROM json_each(?1));
+WHERE session_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:keys));
 
 -- lock_executions: Read the fields of executions that a change is checked against.
 SELECT session_id, id, place, call_id, owner, completed_at, cancelling
 FROM executions
-WHERE (session_id, id) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?1));
+WHERE (session_id, id) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys));
 
 -- read_calls: Read which call ids are in use.
 SELECT session_id, call_id
 FROM executions
-WHERE (session_id, call_id) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?1));
+WHERE (session_id, call_id) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys));
 
 -- lock_turns: Read the fields of turns that a change is checked against.
 SELECT session_id, number, owner, completed_at, cancelling
 FROM turns
-WHERE (session_id, number) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?1));
+WHERE (session_id, number) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys));
 
 -- lock_inputs: Read which inputs exist.
 SELECT session_id, id
 FROM inputs
-WHERE (session_id, id) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?1));
+WHERE (session_id, id) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys));
 
 -- read_requests: Read the sessions and statuses of requests.
 SELECT id, session_id, status
 FROM requests
-WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(?1));
+WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(:keys));
 
 -- read_idempotency_keys: Read the idempotency keys that are in use.
 SELECT session_id, key, fingerprint, seq, answer, at
 FROM idempotency_keys
-WHERE (session_id, key) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?1));
+WHERE (session_id, key) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys));
 
 -- create_sessions: Insert rows of new sessions, so that they can be locked. Existing rows stay.
 INSERT INTO sessions (id, made_at, open, first_seq, last_seq, last_entry, last_execution, last_key, active_at)
@@ -50,7 +50,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 ON CONFLICT (id) DO NOTHING;
 
 -- delete_sessions: Delete rows of sessions whose creation did not fit.
-DELETE FROM sessions WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(?1));
+DELETE FROM sessions WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(:keys));
 
 -- update_sessions: Update the settings of sessions that their owners change.
 UPDATE sessions SET channel = ?2, allow = ?3, wake = ?4, open = ?5, writes = ?6, user_id = ?7 WHERE id = ?1;
@@ -119,7 +119,7 @@ UPDATE executions SET ready = (
     )
 )
 WHERE owner IS NULL AND completed_at IS NULL
-    AND (session_id, id) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?1));
+    AND (session_id, id) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys));
 
 -- write_requests: Insert or update requests.
 INSERT INTO requests (
@@ -168,6 +168,21 @@ INSERT INTO events (session_id, seq, kind, at, body) VALUES (?1, ?2, ?3, ?4, ?5)
 -- update_counters: Store the last numbers of sessions, and their activity.
 UPDATE sessions SET last_seq = ?2, last_entry = ?3, last_execution = ?4, last_key = ?5, active_at = ?6
 WHERE id = ?1;
+
+-- claim_new: Give `claimer` those executions in queues that have never begun, if the tables have this `revision`.
+UPDATE executions SET owner = :claimer, ready = false
+WHERE (session_id, id) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:keys))
+    AND queue IS NOT NULL AND completed_at IS NULL AND attempt = 0
+    AND (owner IS NULL OR owner = :claimer)
+    AND (SELECT version_num FROM callboard_version) = :revision
+RETURNING
+    session_id, id, user_id, call_id, tool, kind, fingerprint, status, priority, attempt, max_attempts, late, parent_id,
+    queued_at, started_at, completed_at, owner, retry_at, queue, trace, document, shown AS display_arguments, errors,
+    value, error, cancelling,
+    (
+        SELECT coalesce(made_at, (SELECT created_at FROM session_tool_state WHERE session_id = sessions.id))
+        FROM sessions WHERE id = executions.session_id
+    ) AS made_at;
 
 -- write_owners: Register processes.
 INSERT INTO owners (id, host, pid, started, beat) VALUES (?1, ?2, ?3, ?4, ?5)
