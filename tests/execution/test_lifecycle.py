@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
@@ -11,9 +12,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callboard import BreakerPolicy, Limits, RetryPolicy, ToolContext, ToolError, tool
-from callboard.execution.lifecycle import TRANSITIONS, IllegalTransition, Status, move
+from callboard.execution.lifecycle import (
+    REPLACEMENTS,
+    TRANSITIONS,
+    IllegalTransition,
+    Status,
+    StatusInvalid,
+    move,
+    replace_refused,
+    restore_status,
+)
+from callboard.execution.storing import restored
 from callboard.sessions.session import live_session
 from callboard.testing import Harness, settle
+from callboard.testing.store_rows import execution_row
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +50,38 @@ def test_x1_move_admits_exactly_the_transitions_of_the_table(current: Status, ta
     else:
         with pytest.raises(IllegalTransition, match=f"from {current} to {target}"):
             move(current, target)
+
+
+@pytest.mark.parametrize("refused", Status)
+def test_x1_state_that_the_store_refused_is_replaced_by_failed_alone(refused: Status) -> None:
+    assert REPLACEMENTS[refused] == (Status.FAILED,)
+    assert replace_refused(refused, Status.FAILED) is Status.FAILED
+    with pytest.raises(IllegalTransition, match=f"from {refused} to succeeded"):
+        replace_refused(refused, Status.SUCCEEDED)
+
+
+@pytest.mark.parametrize("stored", [*(status.value for status in Status), "unknown"])
+def test_x1_only_unfinished_states_are_restored(stored: str) -> None:
+    if stored in ("pending", "validating", "executing", "waiting"):
+        assert restore_status(stored) is Status(stored)
+    else:
+        with pytest.raises(StatusInvalid, match=f"with the status '{stored}', which must be one of: pending, "):
+            restore_status(stored)
+
+
+@tool
+async def add(a: Annotated[int, "One"]) -> int:
+    """Add."""
+    return a
+
+
+async def test_x1_row_with_an_end_is_not_continued() -> None:
+    row = execution_row(status="succeeded")
+    async with Harness(add) as harness:
+        scope = live_session(harness.session)
+        with pytest.raises(StatusInvalid):
+            restored(row, add, scope, harness.clock)
+        assert restored(replace(row, status="waiting"), add, scope, harness.clock).status is Status.WAITING
 
 
 async def test_x3_events_of_a_success_with_all_their_data() -> None:

@@ -15,7 +15,7 @@ from ..errors import ErrorCategory, ToolError
 from ..storage.rows import WORKER, ExecutionRow
 from ..tools.definition import Tool
 from .extras import Extras, OptionalState
-from .lifecycle import IllegalTransition, Phase, Status, move
+from .lifecycle import IllegalTransition, Phase, Status, move, restore_status
 from .outcome import Outcome, OutcomeStatus, acknowledgement
 from .scope import SessionScope
 from .time_limits import TimeLimits
@@ -107,11 +107,14 @@ class Execution(TimeLimits, OptionalState):
     # Admission
 
     def restore(self, row: ExecutionRow, errors: tuple[ToolError, ...], now: float, at: float) -> None:
-        """Take over the state of a stored row. Only for a new execution, before anything else is done with it."""
+        """Take over the state of a stored row. Only for a new execution, before anything else is done with it.
+
+        Raises `StatusInvalid` if the row has the status of an ended execution, or an unknown one.
+        """
         self.queued_at, self.queued = row.queued_at, now - max(0.0, at - row.queued_at)
         if row.started_at is not None:
             self.started = self.queued + row.started_at - row.queued_at
-        self.status, self.priority = Status(row.status), Priority(row.priority)
+        self.status, self.priority = restore_status(row.status), Priority(row.priority)
         self.display_arguments = row.display_arguments
         self.phase = self.reported_phase = _CALLED if self.status is _PENDING else _VALIDATED
         self.delivers_late = row.kind != WORKER and row.parent_id is None

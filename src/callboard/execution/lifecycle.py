@@ -44,8 +44,18 @@ TRANSITIONS: Mapping[Status, tuple[Status, ...]] = {
 }
 """Every transition that is allowed."""
 
+REPLACEMENTS: Mapping[Status, tuple[Status, ...]] = dict.fromkeys(Status, (Status.FAILED,))
+"""What may be stored instead of a state whose data the store refused.
+
+Nothing of the refused change is stored: there the execution is unfinished or unknown, and may fail, also if it has
+ended in this process. An end is final as soon as it is stored.
+"""
+
 for _status, _moves in TRANSITIONS.items():
     _status.moves = _moves
+
+UNFINISHED: Mapping[str, Status] = {status.value: status for status in Status if not status.terminal}
+"""The states in which another process may continue a stored execution, by their stored values."""
 
 
 class IllegalTransition(CallboardError):
@@ -62,6 +72,32 @@ def move(current: Status, target: Status) -> Status:
     if target not in current.moves:
         raise IllegalTransition(current, target)
     return target
+
+
+def replace_refused(refused: Status, target: Status) -> Status:
+    """Return the target, instead of a state that the store refused with its data. Raises `IllegalTransition`."""
+    if target not in REPLACEMENTS[refused]:
+        raise IllegalTransition(refused, target)
+    return target
+
+
+class StatusInvalid(CallboardError):
+    """A stored execution cannot be continued, because its status is not one of an unfinished execution."""
+
+    code = "status_invalid"
+
+    def __init__(self, stored: str) -> None:
+        super().__init__(
+            f"An unfinished execution is stored with the status {stored!r}, which must be one of: "
+            f"{', '.join(UNFINISHED)}. Restore the store from a backup."
+        )
+
+
+def restore_status(stored: str) -> Status:
+    """Return the status with which a stored execution continues. Raises `StatusInvalid` unless it is unfinished."""
+    if (status := UNFINISHED.get(stored)) is None:
+        raise StatusInvalid(stored)
+    return status
 
 
 class Phase(IntEnum):

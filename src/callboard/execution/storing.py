@@ -16,7 +16,7 @@ from ..tools.definition import Tool
 from ..tools.document import canonical
 from ..types import Mode
 from .execution import Execution, Scope
-from .lifecycle import Status
+from .lifecycle import Status, replace_refused
 from .outcome import Outcome, OutcomeStatus, acknowledgement
 from .record import ExecutionRecord
 
@@ -73,11 +73,14 @@ def row_of(execution: Execution, owner: str | None) -> ExecutionRow:
 
 
 def failed_row(row: ExecutionRow, execution: Execution, error: ToolError) -> ExecutionRow:
-    """Return the row of an execution that has ended here, as failed and without what it returned or reported."""
+    """Return the row to store instead of a refused one: failed, and without what it returned or reported.
+
+    The store does not accept it if it has the end of the execution already, which then has no owner.
+    """
     ended = execution.queued_at - execution.queued + (execution.ended or execution.queued)
     return replace(
         row,
-        status=Status.FAILED.value,
+        status=replace_refused(Status(row.status), Status.FAILED).value,
         errors=b"[]",
         value=None,
         error=to_json(_written(error)),

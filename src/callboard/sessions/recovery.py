@@ -205,7 +205,7 @@ class Recovery:
         request: RequestRow | None,
         added: Callable[[Execution], object] = lambda execution: None,
     ) -> None:
-        if Status(row.status) is not Status.WAITING:
+        if row.status != Status.WAITING:
             request = None
         tool = self._services.tool_of(row) or session.own_tool(row.tool) or _stand_in(row, request)
         execution = restored(row, tool or NO_TOOL, session, self._clock)
