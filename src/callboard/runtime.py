@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from .adapters.engines import LocalEngine, open_engine
 from .adapters.stores import migrate_store, open_store, store_status
+from .adapters.stores.address import Reach, StoreAddress, file_address, store_address
 from .checks import Check
 from .clock import Clock, SystemClock
 from .errors import MissingExtraError, SettingsError
@@ -37,7 +38,16 @@ from .types import Wake
 if TYPE_CHECKING:
     from pydantic_ai.settings import ModelSettings
 
-__all__ = ["Runtime", "migrate_store", "open_engine", "open_store", "store_status"]
+__all__ = [
+    "Reach",
+    "Runtime",
+    "file_address",
+    "migrate_store",
+    "open_engine",
+    "open_store",
+    "store_address",
+    "store_status",
+]
 
 
 class Runtime:
@@ -117,7 +127,8 @@ class Runtime:
             self.registry, clock=self.clock, limits=limits, retry=retry, breaker=breaker, grace=grace
         )
         self.store = _opened(store)
-        self.store_kind = _store_kind(store)
+        self._address = _address(store)
+        self.store_kind = self._address.kind
         """The kind of the store: `memory`, `sqlite`, `postgresql` or `other`."""
         self.sessions = SessionManager(
             self.registry,
@@ -176,11 +187,11 @@ class Runtime:
 
     def _connect(self, engine: Engine, queues: Iterable[str], concurrency: int) -> None:
         """Prepare to send calls to workers, and to serve queues: as a gateway, those of calls that workers make."""
-        if self.store_kind in ("memory", "sqlite") and not isinstance(engine, LocalEngine):
-            where = "in this process" if self.store_kind == "memory" else "on this machine"
+        kind, reach, *_ = self._address
+        if reach is not Reach.NETWORK and not isinstance(engine, LocalEngine):
             raise EngineError(
-                f"An engine needs a store that other machines can reach, and the {self.store_kind} store is {where} "
-                "only. Use a store at a postgresql:// address, or no engine."
+                f"An engine needs a store that other machines can reach, and the {kind} store is {reach} only. "
+                "Use a store at a postgresql:// address, or no engine."
             )
         served = check_names(queues, QUEUE_NAME.fullmatch) if (queues := tuple(queues)) else (GATEWAY_QUEUE,)
         self.dispatcher = self.sessions.dispatch(engine, served)
@@ -257,12 +268,11 @@ def _opened(store: Any) -> Store:
     return store
 
 
-def _store_kind(store: str | Store) -> str:
-    """Return the kind of a store: from its address, since a store of another package can be anything."""
-    if not isinstance(store, str):
-        return "other" if store.durable else "memory"
-    scheme = store.partition(":")[0]
-    return "postgresql" if scheme.startswith("postgres") else scheme
+def _address(store: str | Store) -> StoreAddress:
+    """Return what is known of a store: from its address, since a store of another package can be anything."""
+    if isinstance(store, str):
+        return store_address(store)
+    return StoreAddress("other", Reach.NETWORK) if store.durable else StoreAddress("memory", Reach.PROCESS)
 
 
 def _limits(settings: Settings) -> Limits:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from callboard.adapters.stores import migrate_store as migrate
 from callboard.adapters.stores import open_store
+from callboard.adapters.stores.address import Reach, StoreAddress, file_address, store_address
 from callboard.adapters.stores.memory import MemoryStore
 from callboard.adapters.stores.sql import SqlStore
 from callboard.storage.errors import StoreError, StoreUnavailable
@@ -24,6 +25,15 @@ def test_d1_address_chooses_the_store() -> None:
     assert isinstance(open_store("memory://"), MemoryStore)
     for url in ("sqlite:///file.db", "sqlite:////tmp/file.db", "postgresql://host/name", "postgres://u:p@host:1/name"):
         assert isinstance(open_store(url), SqlStore)
+
+
+def test_d1_address_says_what_the_store_is() -> None:
+    file = Path("/tmp/file.db")
+    assert store_address("memory://") == StoreAddress("memory", Reach.PROCESS)
+    assert store_address(file_address(file)) == StoreAddress("sqlite", Reach.MACHINE, ("sql",), file, True)
+    assert store_address("sqlite:///file.db").file == Path("file.db")
+    for url in ("postgresql://host/name", "postgres://u:p@host:1/name"):
+        assert store_address(url) == StoreAddress("postgresql", Reach.NETWORK, ("sql", "postgres"))
 
 
 @pytest.mark.parametrize(

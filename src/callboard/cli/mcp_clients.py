@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ..addresses import passwords
+from ..runtime import file_address, store_address
 from .process import CommandError, Exit
-
-_FILE = "sqlite:///"
 
 
 class ClientName(StrEnum):
@@ -58,8 +57,8 @@ def server_entry(options: Mapping[str, str | None], *, is_typed: bool) -> dict[s
                 "CALLBOARD_STORE in the environment of the client.",
                 Exit.USAGE,
             )
-        if store.startswith(_FILE) and not Path(store.removeprefix(_FILE)).is_absolute():
-            given["--store"] = f"{_FILE}{Path(store.removeprefix(_FILE)).absolute()}"
+        if (file := store_address(store).file) is not None:
+            given["--store"] = file_address(file.absolute())
     entry: dict[str, Any] = {"type": "stdio"} if is_typed else {}
     entry |= {"command": _program(), "args": ["mcp", *(part for pair in given.items() for part in pair)]}
     if "--tools" in given:  # the client starts it in another folder

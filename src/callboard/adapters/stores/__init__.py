@@ -6,6 +6,7 @@ from ...errors import MissingExtraError
 from ...storage.errors import StoreError
 from ...storage.migration import Migrated, StoreStatus
 from ...storage.store import Store
+from .address import FILE_PREFIX
 from .memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _database(url: str) -> "Backend":
     if url and not separator:
         if "@" in url:  # with a password, perhaps
             raise StoreError("There is no store for an address without a scheme. Use postgresql://user@host/name.")
-        file = f"sqlite:///{url.removeprefix('sqlite:')}"
+        file = f"{FILE_PREFIX}{url.removeprefix('sqlite:')}"
         raise StoreError(
             f"There is no store for the address {url!r}. For a SQLite file, use {file}. "
             "Other stores are memory:// and postgresql://host/name."

@@ -10,6 +10,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
 from ...errors import ErrorCategory, ToolError
+from ...runtime import file_address
 from ...tools.definition import Tool
 from ...types import Mode
 from ..interrupts import Interrupts
@@ -49,7 +50,7 @@ def run_bench(
     if store is not None:
         require_store(store)
     with tempfile.TemporaryDirectory(prefix="callboard-bench-") as folder:
-        figures = asyncio.run(_run(measured, arguments, seconds, store or f"sqlite:///{Path(folder) / 'bench.db'}"))
+        figures = asyncio.run(_run(measured, arguments, seconds, store or file_address(Path(folder) / "bench.db")))
     where = "a temporary SQLite file" if store is None else store.partition("://")[0]
     if as_json:
         print_json({"tool": measured.name, "store": where, "figures": {each.key: _data(each) for each in figures}})

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from ...addresses import without_password
 from ...errors import CallboardError
-from ...runtime import open_engine, open_store, store_status
+from ...runtime import Reach, open_engine, open_store, store_address, store_status
 from ...settings import GATE_PREFIX, PREFIX, Settings
 from ...storage.errors import StoreError
 from ..options import EngineAddress
@@ -140,9 +140,7 @@ def check_extras(store: str, has: Callable[[str], bool] | None = None) -> Check:
     """Check the optional parts. Only those that the server and the store need must be installed."""
     is_installed = has or _is_installed
     missing = [extra for extra, modules in EXTRAS.items() if not all(map(is_installed, modules))]
-    needed = {"server", "chat"}
-    if store.startswith(("sqlite", "postgres")):
-        needed |= {"sql", "postgres"} if store.startswith("postgres") else {"sql"}
+    needed = {"server", "chat", *store_address(store).extras}
     if lacking := [extra for extra in missing if extra in needed]:
         return Check("extras", Mark.PROBLEM, f"missing: {', '.join(lacking)}", _install(lacking))
     if missing:
@@ -170,21 +168,22 @@ def check_settings() -> Check:
 
 def check_store(url: str) -> tuple[Check, bool]:
     """Check the store, and whether it has keys. Its own errors already say what to do."""
-    if url == "memory://":
+    address = store_address(url)
+    if address.reach is Reach.PROCESS:
         return Check("store", Mark.WARNING, "in memory", "All data is lost when the server stops. Use --store."), False
     try:
         opened = open_store(url)
         status = store_status(url)
     except CallboardError as error:
         return Check("store", Mark.PROBLEM, str(error)), False
-    kind = url.partition(":")[0]
-    if kind == "sqlite" and (problem := _folder_problem(Path(url.removeprefix("sqlite:///")))):
+    kind = address.kind
+    if address.file is not None and (problem := _folder_problem(address.file)):
         return problem, False
     if status.revision is None:
         return Check("store", Mark.OK, f"{kind}: empty; the first server creates its tables"), False
     if status.revision != status.newest:
         found = f"{kind}: revision {status.revision}, but {status.newest} is needed"
-        mark = Mark.WARNING if kind == "sqlite" else Mark.PROBLEM
+        mark = Mark.WARNING if address.migrates_itself else Mark.PROBLEM
         return Check("store", mark, found, "Make a backup, then run: callboard migrate"), False
     try:
         keys = use_opened(opened, lambda store: store.keys(limit=1))
@@ -274,7 +273,8 @@ def check_engine(url: str, store: str) -> Check:
     try:
         opened = open_engine(url)
         problems = asyncio.run(opened.problems())
-        if store.startswith("postgres") and not problems:
+        is_reachable = store_address(store).reach is Reach.NETWORK
+        if is_reachable and not problems:
             problems = [
                 f"{depth.waiting} executions wait in the queue {depth.queue}, which no worker serves"
                 for depth in use_opened(open_store(store), lambda each: each.queue_depths())
@@ -286,7 +286,7 @@ def check_engine(url: str, store: str) -> Check:
         return Check("engine", Mark.PROBLEM, str(error))
     if problems:
         return Check("engine", Mark.PROBLEM, "; ".join(problems))
-    if not store.startswith("postgres"):
+    if not is_reachable:
         return Check("engine", Mark.PROBLEM, "it answers", "An engine needs a store at a postgresql:// address.")
     return Check("engine", Mark.OK, "it answers, and its stream can be used")
 
@@ -342,12 +342,13 @@ def _has_key_set(config: Any) -> bool:
 
 def _other_clock(url: str) -> tuple[float | None, str]:
     """A time to compare the clock with, and its name: the database's, or that of the file's last change."""
-    if url.startswith("sqlite:///"):
+    address = store_address(url)
+    if address.file is not None:
         try:
-            return Path(url.removeprefix("sqlite:///")).stat().st_mtime, "the last change of the store"
+            return address.file.stat().st_mtime, "the last change of the store"
         except OSError:
             return None, ""
-    if not url.startswith("postgres"):
+    if address.reach is not Reach.NETWORK:
         return None, ""
     try:
         return store_status(url).clock, "the database's server"

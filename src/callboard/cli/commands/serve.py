@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterable
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +13,7 @@ import callboard
 
 from ...addresses import passwords, without_password
 from ...errors import MissingExtraError
+from ...runtime import Reach, store_address
 from ...telemetry.logs import configure
 from ...tools.definition import RESERVED_NAMESPACE, Tool
 from ..mcp_servers import ServerFiles, Servers, add_servers
@@ -134,6 +134,7 @@ def _welcome(address: str, store: str, model: str, tools: int, needs_key: bool) 
 
 def _location(store: str) -> str:
     """The location of the data, without a password."""
-    if store.startswith("sqlite:///"):
-        return str(Path(store.removeprefix("sqlite:///")).absolute())
-    return "in memory, lost when the server stops" if store == "memory://" else without_password(store)
+    address = store_address(store)
+    if address.file is not None:
+        return str(address.file.absolute())
+    return "in memory, lost when the server stops" if address.reach is Reach.PROCESS else without_password(store)

@@ -7,13 +7,12 @@ the work carry it out.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic_core import from_json
 
-from ...runtime import migrate_store, open_store
+from ...runtime import Reach, migrate_store, open_store, store_address
 from ...sessions.answers import arguments_hash
 from ...sessions.ids import SessionNotFound
 from ...sessions.liveness import is_dead
@@ -30,7 +29,6 @@ from ..terminal.text import one_line
 T = TypeVar("T")
 
 DEFAULT = "sqlite:///callboard.db"
-_FILE = "sqlite:///"
 MAX_MATCHES = 5
 """Ids that begin with the same text of which an error lists, at most."""
 
@@ -90,12 +88,12 @@ def require_store(url: str) -> None:
 
 def missing_file(url: str) -> str | None:
     """The name of the SQLite file, if it does not exist; None for any other store."""
-    name = url.removeprefix(_FILE)
-    if url.startswith(_FILE):
+    file = store_address(url).file
+    if file is not None:
         try:
-            Path(name).stat()
+            file.stat()
         except (FileNotFoundError, NotADirectoryError):
-            return name
+            return str(file)
         except OSError:
             return None  # the store says why it cannot be opened
     return None
@@ -103,7 +101,7 @@ def missing_file(url: str) -> str | None:
 
 def refuse_memory(url: str) -> None:
     """Raise `StoreError` for a store in memory, which only its own process can use."""
-    if url == "memory://":
+    if store_address(url).reach is Reach.PROCESS:
         raise StoreError("A store in memory is only visible to its own process. Name another one with --store.")
 
 

@@ -17,6 +17,7 @@ from ....storage.change import Notice
 from ....storage.errors import Conflict, StoreError, StoreUnavailable
 from ....storage.migration import Migrated, StoreStatus
 from ....storage.store import Woken
+from ..address import FILE_PREFIX
 from ..connections import PinnedConnection
 from ..json_text import JsonText
 from ..revisions import is_empty, require_known, stored_revision, upgrade
@@ -329,7 +330,7 @@ class SqliteDatabase:
 
 def _path(url: str) -> str:
     """Return the file of `sqlite:///file.db`, relative to the working folder, or of `sqlite:////folder/file.db`."""
-    path = url.removeprefix("sqlite:///")
+    path = url.removeprefix(FILE_PREFIX)
     if path == url or not path or path == ":memory:":
         raise StoreError("A SQLite store needs a file: sqlite:///file.db. For one that is not kept use memory://.")
     if "?" in path or path.startswith("file:"):
