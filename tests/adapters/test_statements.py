@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from callboard.adapters import stores
+from callboard.adapters.stores.postgres.statements import ENCODERS
 from callboard.adapters.stores.statements import read_statements
 
 FILES = {name: Path(stores.__path__[0]) / name / "statements.sql" for name in ("sqlite", "postgres")}
@@ -33,3 +34,12 @@ def test_e7_a_statement_that_takes_rows_has_a_parameter_of_its_own_name() -> Non
     for name, text in read_statements(FILES["postgres"]).items():
         if "AS listed(r)" in text:
             assert set(re.findall(r"%\((\w+)\)s", text)) == {name}
+
+
+def test_e7_values_that_postgresql_casts_or_decodes_are_encoded() -> None:
+    kinds = {"jsonb": "_json", "json": "_exact_json", "tsvector": "_tsvector", "": "_binary"}
+    found: dict[str, dict[int, str]] = {}
+    for name, text in read_statements(FILES["postgres"]).items():
+        for place, kind, binary in re.findall(r"\(r->>(\d+)\)::(jsonb?|tsvector)\b|decode\(r->>(\d+),", text):
+            found.setdefault(name, {})[int(place or binary)] = kinds[kind]
+    assert found == {name: {place: encode.__name__ for place, encode in of.items()} for name, of in ENCODERS.items()}

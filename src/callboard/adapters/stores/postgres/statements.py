@@ -3,7 +3,6 @@
 Every value in a document is a string or a number, also JSON, so that no content can be mistaken for structure.
 """
 
-import re
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -33,9 +32,6 @@ from .tsvector import tsvector_text
 Encoder = Callable[[Any, bool], str]
 """Encodes a value for a document, given whether the write is careful."""
 
-_CAST = re.compile(r"\(r->>(\d+)\)::(jsonb?|tsvector)\b|decode\(r->>(\d+),")
-"""A value that has to be encoded: its position, and what the statement makes of it."""
-
 
 class PostgresStatements:
     """Runs the statements of `statements.sql`."""
@@ -64,12 +60,12 @@ class PostgresStatements:
             batch[name] = document
 
     def _encoded(self, name: str, rows: Sequence[Row], careful: bool) -> Sequence[Sequence[Any]]:
-        encoders = _ENCODERS[name]
-        if not encoders:
+        encoders = ENCODERS.get(name)
+        if encoders is None:
             return rows
         encoded = [list(row) for row in rows]
         for values in encoded:
-            for place, encode in encoders:
+            for place, encode in encoders.items():
                 if values[place] is not None:
                     values[place] = encode(values[place], careful)
         return encoded
@@ -122,9 +118,16 @@ def _tsvector(value: str, careful: bool) -> str:
 
 TEXTS = read_statements(Path(__file__).with_suffix(".sql"))
 
-_KINDS: dict[str, Encoder] = {"jsonb": _json, "json": _exact_json, "tsvector": _tsvector, "": _binary}
-_ENCODERS = {
-    name: [(int(place or binary), _KINDS[kind]) for place, kind, binary in _CAST.findall(text)]
-    for name, text in TEXTS.items()
+ENCODERS: Mapping[str, Mapping[int, Encoder]] = {
+    "update_sessions": {2: _json},
+    "write_states": {2: _json, 3: _json, 4: _json},
+    "update_unconsumed": {1: _json},
+    "write_executions": {20: _binary, 21: _json, 22: _json, 23: _json, 24: _json},
+    "write_requests": {12: _json, 13: _json, 14: _json},
+    "write_turns": {7: _json},
+    "insert_transcript": {2: _exact_json},
+    "insert_memory_entries": {5: _tsvector},
+    "insert_events": {4: _json},
 }
-"""The encoders of the values of each statement, by position."""
+"""The values that are encoded, by the names of statements: those that `statements.sql` decodes, or casts to `jsonb`,
+`json` or `tsvector`, by their positions."""

@@ -1,7 +1,7 @@
 -- Statements that write to PostgreSQL. Keys and rows come as one JSON document each, a list of lists:
 -- that is far cheaper than a message or an array element per value. A statement that takes rows has a parameter of its
--- own name, so that several statements can be sent together. `statements.py` encodes the values that a statement casts to
--- `jsonb`, `json` or `tsvector`, or decodes.
+-- own name, so that several statements can be sent together. The values that a statement decodes, or casts to `jsonb`,
+-- `json` or `tsvector`, are encoded by `ENCODERS` in `statements.py`.
 --
 -- The server plans a statement once, for a number of keys that it guesses, and with the sizes that the tables have at
 -- that time: a join would read whole tables. So rows are looked up one by one (`CROSS JOIN LATERAL`, with `OFFSET 0` or
