@@ -11,9 +11,9 @@ from ..errors import ErrorCategory, ToolError
 from ..shortening import shorten
 from ..storage.errors import Conflict
 from ..storage.memory_records import MemoryQuery, MemoryRecords, NotesFull
+from ..storage.search_words import terms_of
 from ..storage.text import storable
 from ..storage.titles import clean_title
-from ..storage.words import terms_of
 from ..user_memory import MemoryHit, Note, NotePosition
 from .store_availability import available
 

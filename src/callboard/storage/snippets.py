@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from .words import MAX_TEXT, MAX_WORD, WORD, fold, is_prefix
+from .search_words import MAX_TEXT, MAX_WORD, WORD, fold, is_prefix
 
 SNIPPET_LENGTH = 300
 """The largest number of characters of an extract."""

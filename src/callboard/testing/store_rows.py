@@ -19,7 +19,7 @@ from ..storage.rows import (
     SessionRow,
     TurnRow,
 )
-from ..storage.words import terms_of
+from ..storage.search_words import terms_of
 from ..user_memory import Note
 
 NOW = 1_800_000_000.0

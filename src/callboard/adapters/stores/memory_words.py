@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
+from ...storage.search_words import words_of
 from ...storage.spoken import spoken
-from ...storage.words import words_of
 from ...user_memory import Note
 from .statements import Row
 

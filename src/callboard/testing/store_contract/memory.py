@@ -9,9 +9,9 @@ import pytest
 from ...storage.change import Change, TitleWrite
 from ...storage.errors import Conflict
 from ...storage.memory_records import NotesFull
+from ...storage.search_words import MAX_TEXT
 from ...storage.snippets import SNIPPET_LENGTH
 from ...storage.store import Store
-from ...storage.words import MAX_TEXT
 from ...user_memory import MemoryHit, MemorySource, NotePosition
 from ..store_rows import NOW, create, memory_query, note, say
 from .contract import Contract

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import log
 from typing import NamedTuple
 
-from ....storage.words import is_prefix, words_of
+from ....storage.search_words import is_prefix, words_of
 from ....user_memory import MemoryHit, MemorySource, Note
 
 

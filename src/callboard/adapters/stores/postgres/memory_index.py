@@ -10,7 +10,7 @@ from math import log
 from sqlalchemy import Connection
 
 from ....storage.memory_records import CANDIDATES, MemoryQuery
-from ....storage.words import is_prefix
+from ....storage.search_words import is_prefix
 from ..memory_search import Found
 from ..memory_words import marked
 from ..statements import driver

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from ....storage.memory_records import CANDIDATES, MemoryQuery
-from ....storage.words import is_prefix
+from ....storage.search_words import is_prefix
 from ..memory_search import Found
 from ..memory_words import marked
 from ..statements import driver
