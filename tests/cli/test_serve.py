@@ -57,6 +57,18 @@ def test_g5_instructions_are_text_or_a_file(serve: Serve, tmp_path: Path) -> Non
     assert serve.options.instructions is None
 
 
+def test_b8_retention_is_an_option_and_a_variable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert serve("serve", "--keep-days", "30", "--keep-events", "5000").code == 0
+    assert (serve.options.keep_for, serve.options.keep_events) == (30 * 86_400.0, 5000)
+    assert serve("serve").code == 0
+    assert (serve.options.keep_for, serve.options.keep_events) == (None, None)
+    monkeypatch.setenv("CALLBOARD_KEEP_DAYS", "0.5")
+    assert serve("serve").code == 0
+    assert serve.options.keep_for == 43_200.0
+    done = serve("serve", "--keep-days", "0")
+    assert (done.code, "--keep-days" in done.err) == (Exit.USAGE, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

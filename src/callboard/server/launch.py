@@ -48,6 +48,10 @@ class LaunchOptions:
     workers: Iterable[Tool] = ()
     instructions: str | None = None
     """The instructions for the model."""
+    keep_for: float | None = None
+    """Seconds after which events are deleted; None: they are kept."""
+    keep_events: int | None = None
+    """Events of a session that are kept; None: all."""
     no_auth: bool = False
     """Whether to accept all requests from any machine while no API key exists."""
     grace: float = 10.0
@@ -77,6 +81,8 @@ async def _serve(options: LaunchOptions, listening: Callable[[str, bool], Any]) 
         instructions=options.instructions,
         store=options.store,
         engine=options.engine,
+        keep_for=options.keep_for,
+        keep_events=options.keep_events,
     )
     with closing(listen(options.host, options.port)) as listener, _Signals() as signals:
         async with runtime:

@@ -53,7 +53,7 @@ EXTRAS = {
     "telemetry": ("opentelemetry.sdk",),
 }
 """The optional parts, and the modules that each installs."""
-_OPTION_VARIABLES = ("HOST", "PORT", "MODEL", "BASE_URL", "STORE", "ENGINE")
+_OPTION_VARIABLES = ("HOST", "PORT", "MODEL", "BASE_URL", "STORE", "ENGINE", "KEEP_DAYS", "KEEP_EVENTS")
 _TEST_VARIABLES = ("TEST_POSTGRES", "CRASH_SEED")
 
 _COLUMNS = (Column("check", "bold"), Column("state"), Column("found", wraps=True), Column("what to do", wraps=True))

@@ -26,6 +26,8 @@ from .store import DEFAULT, Address
 
 log = logging.getLogger("callboard.server")
 
+DAY = 86_400.0
+
 
 def serve(
     host: Annotated[str, typer.Option(envvar="CALLBOARD_HOST", help="The address to listen on.")] = "127.0.0.1",
@@ -59,6 +61,21 @@ def serve(
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Allow requests without an API key from anywhere, while there are none.")
     ] = False,
+    keep_days: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DAYS", envvar="CALLBOARD_KEEP_DAYS", min=0.01, help="Delete events that are older. Default: never."
+        ),
+    ] = None,
+    keep_events: Annotated[
+        int | None,
+        typer.Option(
+            metavar="COUNT",
+            envvar="CALLBOARD_KEEP_EVENTS",
+            min=1,
+            help="Delete the oldest events of a session beyond so many. Default: never.",
+        ),
+    ] = None,
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, max=600, help="Time for running turns to finish at shutdown.")
     ] = 10.0,
@@ -84,7 +101,7 @@ def serve(
     configure(json=as_json, level=logging.INFO if as_json else logging.WARNING, secrets=secrets)
     tools = load_served_registry(source, demo=not (mcp or mcp_config))
     add_servers(tools, mcp, mcp_config)
-    told = None if instructions is None else read_text(instructions, "--instructions")
+    prompt = None if instructions is None else read_text(instructions, "--instructions")
     used = model if base_url is None else import_module("callboard.chat.model").compatible_model(model, base_url)
 
     def listening(address: str, needs_key: bool) -> None:
@@ -101,9 +118,11 @@ def serve(
             store=store,
             engine=engine,
             model=used,
-            instructions=told,
+            instructions=prompt,
             tools=tools,
             workers=_workers(),
+            keep_for=None if keep_days is None else keep_days * DAY,
+            keep_events=keep_events,
             no_auth=no_auth,
             grace=grace,
             log_owners=as_json,
