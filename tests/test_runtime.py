@@ -18,6 +18,7 @@ from callboard import (
     Runtime,
     RuntimeNotOpen,
     Session,
+    Settings,
     SettingsError,
     ToolError,
     tool,
@@ -395,3 +396,11 @@ async def test_e2_objects_and_values_that_methods_of_a_session_do_not_take_are_n
                 await use()
             assert message in str(caught.value)
         assert (await session.requests())[0].id == request.id, "the request is still open"
+
+
+def test_e1_settings_beside_a_registry_that_has_others_are_refused() -> None:
+    settings = Settings(max_calls=5)
+    with pytest.raises(SettingsError, match="A registry has settings of its own"):
+        Runtime(Registry(), settings=settings)
+    assert Runtime(Registry(settings=settings), settings=settings).manager.limits.total == 5
+    assert Runtime([], settings=settings).manager.limits.total == 5

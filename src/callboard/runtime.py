@@ -120,6 +120,8 @@ class Runtime:
         queues = _check.texts("queues", queues)
         if queues and engine is None:
             raise SettingsError("queues needs an engine, which sends the calls, as in engine='nats://host:4222'.")
+        if isinstance(tools, Registry) and settings not in (None, tools.settings):
+            raise SettingsError("A registry has settings of its own: give them to it, as in Registry(…, settings=…).")
         self.registry = tools if isinstance(tools, Registry) else Registry(tools, settings=settings)
         self.clock = clock or SystemClock()
         limits = limits or _limits(self.registry.settings)
