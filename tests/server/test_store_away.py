@@ -21,6 +21,8 @@ held: asyncio.Event
 
 SHORT, LONG = 0.3, 60.0
 """Seconds that clients wait for a store that is away, and for one that is only slow."""
+UNTIL_COMMIT = 1.5
+"""Seconds in which a commit begins, also on a busy machine, and after which a request no longer waits for it."""
 
 
 @tool
@@ -324,7 +326,7 @@ def doubtful(served: tuple[Served, Outage], monkeypatch: pytest.MonkeyPatch) -> 
             return results[0] if made else await commit(changes)
 
         monkeypatch.setattr(here.runtime.store, "commit", committed)
-        limit_patience(monkeypatch, SHORT)
+        limit_patience(monkeypatch, UNTIL_COMMIT)
         return go
 
     return hold

@@ -67,7 +67,7 @@ class ConversationContract(Contract):
         await store.commit([create(), add(turn_row())])
         await refused(store, add(turn_row(owner="p2")), "has a turn 1 already")
         await refused(store, update(turn_row(2)), "There is no turn 2")
-        await refused(store, update(ended_turn(), "p2"), "not held by p2")
+        await refused(store, update(ended_turn(), "p2"), "no longer held by p2")
         await refused(store, replace(add(turn_row(1, "other")), session_id="s"), "not one of session s")
         await refused(store, Change("s", stop_turns=[7]), "There is no turn 7")
         assert await store.turn("s", 1) == turn_row()
@@ -123,7 +123,7 @@ class ConversationContract(Contract):
             kept[1],
         ]
         assert [row.owner for row in await store.inputs("s", ["i", "k", "l"])] == ["heir", "dead", "alive"]
-        await refused(store, update(ended_turn(owner="dead"), "dead"), "not held by dead")
+        await refused(store, update(ended_turn(owner="dead"), "dead"), "no longer held by dead")
         await store.commit([update(ended_turn(owner="heir"), "heir")])
 
     async def test_e5_an_heir_without_a_model_leaves_turns_and_inputs_to_another(self, store: Store) -> None:

@@ -83,11 +83,11 @@ class ExecutionContract(Contract):
 
     async def test_e5_execution_is_written_only_by_its_owner(self, store: Store) -> None:
         await store.commit([create(), add(execution_row())])
-        await refused(store, update(finished_row(), by="p2"), "not held by p2")
+        await refused(store, update(finished_row(), by="p2"), "no longer held by p2")
         assert await store.execution("s", "x") == execution_row()
         await commit_one(store, update(finished_row(), by="p1"))
         assert await store.execution("s", "x") == finished_row()
-        await refused(store, update(finished_row(value=b"2"), by="p1"), "not held by p1")
+        await refused(store, update(finished_row(value=b"2"), by="p1"), "no longer held by p1")
         await commit_one(store, update(finished_row(value=b"3")))
         assert await store.execution("s", "x") == finished_row(value=b"3"), "without a holder any process may write"
         await refused(store, update(execution_row("y"), by="p1"), "no execution y")

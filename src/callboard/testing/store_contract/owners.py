@@ -77,7 +77,7 @@ class OwnerContract(Contract):
         assert await store.recover("dead", 0, "other") == Recovered([])
         assert store.beat("dead") is False, "its work was recovered"
         assert [row.owner for row in await store.executions("b")] == ["heir", "heir", "dead", "alive", None]
-        await refused(store, update(finished_row("2", "b"), by="dead"), "not held by dead")
+        await refused(store, update(finished_row("2", "b"), by="dead"), "no longer held by dead")
         await commit_one(store, update(finished_row("2", "b"), by="heir"))
 
     async def test_e5_work_of_a_dead_process_is_recovered_in_steps(self, store: Store) -> None:
