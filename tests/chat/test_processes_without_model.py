@@ -151,10 +151,12 @@ async def test_e5_call_of_the_model_goes_on_without_it_and_the_turn_gets_its_res
             await ask(runtime)
             await work.until_begun(1)
         await work.until_begun(2)
+        work.may_end.set()
+        theirs = await beside.open("s", "u")
+        await until(theirs, "tool_result")  # else the turn may be told first that the call is still running
         async with restarted(shared_url, work) as (script, asked):
-            work.may_end.set()
             assert "arrived" in await told(script, asked)
-            assert await one_turn(await beside.open("s", "u"))
+            assert await one_turn(theirs)
         assert work.began == 2, "the call is not made again"
 
 
