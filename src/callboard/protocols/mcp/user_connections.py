@@ -47,7 +47,7 @@ class UserConnections:
                 del self._open[user_id]
 
     def _forget_idle(self) -> None:
-        """Forget the idle connections of all users, most of whom never come back."""
+        """Forget the idle connections of all users, because most users do not return."""
         latest = self._clock.monotonic() - self._idle_after
         while self._used:
             oldest, used_at = next(iter(self._used.items()))
